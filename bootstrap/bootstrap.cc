@@ -39,7 +39,7 @@ Status Start(const InitOptions& options, ProcessGroup& process) {
   join::StartOptions asked{options.config_file, options.set, {}};
   asked.host_memory_only = options.host_memory_only;
   const auto started = join::StartUp(environment, asked);
-  if (!started) return Fail(join::TellOthers(environment, asked, started.error()).error);
+  if (!started) return Fail(join::ReportStartFailure(environment, asked, started.error()).error);
   process.tuple = started->resolution.tuple;
   MUSTER_TRY(join::Membership membership,
              join::EnterGroup(environment, started->effective.config, asked, started->resolution));

@@ -24,7 +24,7 @@ class Collector {
 
   Result<Evidence> Run() {
     const auto began = Clock::now();
-    MUSTER_CHECK(TellFacts());
+    MUSTER_CHECK(SendFacts());
     if (SeveralNodes()) MUSTER_CHECK(LookAtLinks());
     if (!options_.gpus.empty()) MUSTER_CHECK(CheckGpus());
     MUSTER_CHECK(TryCollectives());
@@ -35,32 +35,32 @@ class Collector {
  private:
   bool SeveralNodes() const { return roster_.nodes.size() > 1; }
   int Node() const { return roster_.NodeOf(group_.rank()); }
-  bool Speaks() const { return SpeakerOf(roster_, Node()) == group_.rank(); }
+  bool IsNodeSpeaker() const { return SpeakerOf(roster_, Node()) == group_.rank(); }
 
   Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine) {
     return group_.KeyedAllGather(name, mine, Deadline::After(options_.timeouts.init));
   }
 
-  Status TellFacts() {
+  Status SendFacts() {
     FieldWriter writer;
     writer(FactsOfThisProcess(options_.visible_devices));
-    if (Speaks()) {
+    if (IsNodeSpeaker()) {
       writer(FactsOfThisNode(roster_.nodes[static_cast<size_t>(Node())].addresses));
       if (SeveralNodes()) {
         MUSTER_TRY(endpoint_, socket::SocketEndpoint::Open());
         writer(endpoint_->payload());
       }
     }
-    MUSTER_TRY(const auto told, KeyedAllGather("check: facts", writer.Take()));
+    MUSTER_TRY(const auto received, KeyedAllGather("check: facts", writer.Take()));
     evidence_.nodes.resize(roster_.nodes.size());
     speakers_.resize(roster_.nodes.size());
     for (int rank = 0; rank < roster_.size(); ++rank)
-      MUSTER_CHECK(HearFacts(rank, told[static_cast<size_t>(rank)]));
+      MUSTER_CHECK(DecodeFacts(rank, received[static_cast<size_t>(rank)]));
     return {};
   }
 
-  Status HearFacts(int rank, ByteView told) {
-    FieldReader reader(told);
+  Status DecodeFacts(int rank, ByteView received) {
+    FieldReader reader(received);
     reader(evidence_.ranks.emplace_back());
     const auto node = static_cast<size_t>(roster_.NodeOf(rank));
     if (SpeakerOf(roster_, roster_.NodeOf(rank)) == rank) {
@@ -77,7 +77,7 @@ class Collector {
   Status LookAtLinks() {
     std::optional<LinkSurvey> survey;
     NodeLinks mine;
-    if (Speaks()) {
+    if (IsNodeSpeaker()) {
       LinkSurveyOptions options;
       options.bandwidth = options_.bandwidth;
       options.connect = std::min<Duration>(options.connect, options_.timeouts.connect);
@@ -85,22 +85,22 @@ class Collector {
       MUSTER_TRY(mine, survey->Connect());
       MUSTER_CHECK(survey->Measure(mine));
     }
-    MUSTER_TRY(evidence_.links, TellLinks("check: links", mine));
+    MUSTER_TRY(evidence_.links, SendLinks("check: links", mine));
     // A node that was busy for a moment is not slow.
     if (FindSlowNodes(evidence_.links).empty()) return {};
     NodeLinks second;
     if (survey) MUSTER_CHECK(survey->Measure(second));
-    MUSTER_TRY(evidence_.again, TellLinks("check: links again", second));
+    MUSTER_TRY(evidence_.again, SendLinks("check: links again", second));
     return {};
   }
 
-  Result<std::vector<NodeLinks>> TellLinks(std::string_view name, const NodeLinks& mine) {
-    MUSTER_TRY(const auto told, KeyedAllGather(name, Speaks() ? EncodeFields(mine) : Bytes()));
+  Result<std::vector<NodeLinks>> SendLinks(std::string_view name, const NodeLinks& mine) {
+    MUSTER_TRY(const auto received, KeyedAllGather(name, IsNodeSpeaker() ? EncodeFields(mine) : Bytes()));
     std::vector<NodeLinks> links;
     const int nodes = static_cast<int>(roster_.nodes.size());
     for (int node = 0; node < nodes; ++node) {
       const int speaker = SpeakerOf(roster_, node);
-      MUSTER_TRY(links.emplace_back(), DecodeNodeLinks(told[static_cast<size_t>(speaker)], nodes,
+      MUSTER_TRY(links.emplace_back(), DecodeNodeLinks(received[static_cast<size_t>(speaker)], nodes,
                                                        "figures of " + DescribeRank(roster_, speaker)));
     }
     return links;
@@ -113,9 +113,9 @@ class Collector {
     if (!gpu.uuid.empty()) {
       mine = CheckGpu(gpu, options_.bandwidth, std::min<Duration>(kGpuPatience, options_.timeouts.init / 2));
     }
-    MUSTER_TRY(const auto told, KeyedAllGather("check: gpus", EncodeFields(mine)));
+    MUSTER_TRY(const auto received, KeyedAllGather("check: gpus", EncodeFields(mine)));
     for (int rank = 0; rank < roster_.size(); ++rank) {
-      FieldReader reader(told[static_cast<size_t>(rank)]);
+      FieldReader reader(received[static_cast<size_t>(rank)]);
       reader(evidence_.gpus.emplace_back());
       MUSTER_CHECK(reader.Finish("GPU of " + DescribeRank(roster_, rank)));
     }
@@ -138,14 +138,14 @@ class Collector {
     }
     FieldWriter writer;
     for (const WrongResult& one : *wrong) writer(one.trial, one.what);
-    MUSTER_TRY(const auto told, KeyedAllGather("check: results", writer.Take()));
+    MUSTER_TRY(const auto received, KeyedAllGather("check: results", writer.Take()));
     for (int rank = 0; rank < roster_.size(); ++rank)
-      MUSTER_CHECK(HearResults(rank, told[static_cast<size_t>(rank)]));
+      MUSTER_CHECK(DecodeResults(rank, received[static_cast<size_t>(rank)]));
     return {};
   }
 
-  Status HearResults(int rank, ByteView told) {
-    FieldReader reader(told);
+  Status DecodeResults(int rank, ByteView received) {
+    FieldReader reader(received);
     while (reader.ok() && reader.remaining() > 0) {
       WrongResult& wrong = evidence_.wrong.emplace_back(WrongOnRank{rank, {}}).result;
       reader(wrong.trial, wrong.what);

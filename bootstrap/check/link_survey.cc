@@ -71,7 +71,7 @@ std::vector<LinkSurvey::Meeting> LinkSurvey::Meetings() const {
   return meetings;
 }
 
-void LinkSurvey::TellWhoIsMissing(const std::vector<int>& ranks) {
+void LinkSurvey::ReportMissingRanks(const std::vector<int>& ranks) {
   if (node_ != 0 || ranks.empty() || !tell_.Expired()) return;
   tell_ = Deadline::After(kNextWord);
   std::vector<std::string> names;
@@ -89,7 +89,7 @@ Result<NodeLinks> LinkSurvey::Connect() {
   }
   socket::ReachOptions reach;
   reach.connect = options_.connect;
-  reach.progress = [this](const std::vector<int>& ranks) { TellWhoIsMissing(ranks); };
+  reach.progress = [this](const std::vector<int>& ranks) { ReportMissingRanks(ranks); };
   MUSTER_TRY(std::vector<socket::Reached> reached, socket::ReachAll(group_, *endpoint_, peers, reach));
   NodeLinks links;
   for (size_t i = 0; i < reached.size(); ++i) {

@@ -60,7 +60,7 @@ class LinkSurvey {
   };
   // With every other node, in the order of the tournament: so all nodes never dial the same node together.
   std::vector<Meeting> Meetings() const;
-  void TellWhoIsMissing(const std::vector<int>& ranks);
+  void ReportMissingRanks(const std::vector<int>& ranks);
 
   Group& group_;
   const std::unique_ptr<socket::SocketEndpoint> endpoint_;

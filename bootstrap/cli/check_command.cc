@@ -73,7 +73,7 @@ Result<int> CheckGroup(check::CheckSession& session, const Environment& environm
 
 int Refused(const Environment& environment, const join::StartOptions& asked, resolve::Refusal refusal,
             bool json) {
-  refusal.error = join::TellOthers(environment, asked, refusal).error;
+  refusal.error = join::ReportStartFailure(environment, asked, refusal).error;
   // The one object is rank 0's, wherever there is one.
   const bool reports = !refusal.awaited || refusal.awaited->tuple.rank == 0;
   if (!json || !reports) return ReportError(refusal.error);

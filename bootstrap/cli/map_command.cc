@@ -96,13 +96,13 @@ Result<int> Map(const SharedFlags& shared, const MapFlags& flags, bool& reports)
   const auto started = join::StartUp(environment, asked);
   if (!started) {
     reports = !started.error().awaited || started.error().awaited->tuple.rank == 0;
-    return tl::unexpected<Error>(join::TellOthers(environment, asked, started.error()).error);
+    return tl::unexpected<Error>(join::ReportStartFailure(environment, asked, started.error()).error);
   }
   reports = started->resolution.tuple.rank == 0;
   Result<map::MapPlan> plan = map::MakeMapPlan(started->effective, flags.command);
   if (!plan) {
     return tl::unexpected<Error>(
-        join::TellOthers(environment, asked, started->resolution, plan.error()).error);
+        join::ReportStartFailure(environment, asked, started->resolution, plan.error()).error);
   }
   if (reports) {
     for (const std::string& warning : plan->warnings) LogWarning("{}", warning);

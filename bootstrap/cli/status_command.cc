@@ -81,7 +81,7 @@ void KeepJob(std::vector<rendezvous::GroupStatus>& groups, const Environment& en
 
 // Of processes on this node that no other process can inspect: a program that links muster does not start
 // tools.
-void LookNearBy(rendezvous::GroupStatus& status, const std::vector<int>& ranks, std::string_view path) {
+void LookOnThisNode(rendezvous::GroupStatus& status, const std::vector<int>& ranks, std::string_view path) {
   const auto node_of = [&](int rank) { return status.node_of_rank[static_cast<size_t>(rank)]; };
   for (rendezvous::RankReport& report : status.reports) {
     if (std::ranges::count(ranks, report.rank) == 0 || !report.stack.empty()) continue;
@@ -105,7 +105,7 @@ Status AddStacks(rendezvous::GroupStatus& status, const StatusFlags& flags, cons
   MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kStacksMilliseconds, ranks, environment));
   const auto again = std::ranges::find(asked.groups, status.group_id, &rendezvous::GroupStatus::group_id);
   if (again != asked.groups.end()) status = std::move(*again);
-  LookNearBy(status, ranks, environment.Get("PATH").value_or(""));
+  LookOnThisNode(status, ranks, environment.Get("PATH").value_or(""));
   return {};
 }
 

@@ -67,13 +67,13 @@ class Planner {
     auto started = join::StartUp(environment_, asked_);
     if (wanted_.dry_run)
       return started ? DryRun(*std::move(started)) : tl::unexpected<Error>(started.error().error);
-    if (!started) return End(join::TellOthers(environment_, asked_, started.error()));
+    if (!started) return End(join::ReportStartFailure(environment_, asked_, started.error()));
     effective_ = std::move(started->effective);
     resolution_ = std::move(started->resolution);
     if (const Status counted = CountRanks(); !counted) return End(Refused(counted.error()));
     Warn();
     const std::string node = resolution_.tuple.node.value_or(environment_.process()->host_name);
-    std::optional<rendezvous::ToldRefusal> refused;
+    std::optional<rendezvous::ReportedRefusal> refused;
     Result<int> status =
         run::RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {
           Result<run::SupervisorPlan> plan = Plan(node, restarts);
@@ -102,12 +102,12 @@ class Planner {
     return 0;
   }
 
-  rendezvous::ToldRefusal Refused(const Error& error) const {
-    return join::TellOthers(environment_, asked_, resolution_, error);
+  rendezvous::ReportedRefusal Refused(const Error& error) const {
+    return join::ReportStartFailure(environment_, asked_, resolution_, error);
   }
 
   // An error that all ranks share is reported once.
-  static Result<int> End(const rendezvous::ToldRefusal& refused) {
+  static Result<int> End(const rendezvous::ReportedRefusal& refused) {
     if (!refused.elsewhere) return tl::unexpected<Error>(refused.error);
     LogEvent(LogLevel::kDebug, "error",
              {{"code", CodeName(refused.error.code)}, {"hint", refused.error.hint}}, "{}",

@@ -238,7 +238,7 @@ class Planner {
 
   Status FindAtMaster(Meeting& meeting) const {
     if (OnOneNode()) return {};
-    if (!tuple_.master) return NowhereSaid();
+    if (!tuple_.master) return NoEndpointError();
     if (IsLoopback(tuple_.master->host)) {
       // It can mean one machine only; PyTorch itself could not connect there otherwise.
       if (!tuple_.local_world_size && tuple_.num_nodes.value_or(1) == 1) return {};
@@ -271,17 +271,17 @@ class Planner {
     const bool cut_off = environment_.live() && PmiProxy() == 0;
     if (launcher_.meets == resolve::Meets::kJobThenPmi && !cut_off) return FindByPmi(meeting);
     if (launcher_.meets == resolve::Meets::kJobThenPmix) return FindByPmix(meeting);
-    return NowhereSaid();
+    return NoEndpointError();
   }
 
   Status SearchTheJob(Meeting& meeting) const {
     MUSTER_TRY(meeting.placement, resolve::NodesOfSlurmJob(environment_));
-    if (meeting.placement.nodes.empty()) return NowhereSaid();
+    if (meeting.placement.nodes.empty()) return NoEndpointError();
     meeting.find_root = meeting.placement.nodes.size() == 1 ? FindRoot::kSameNode : FindRoot::kSearch;
     return {};
   }
 
-  tl::unexpected<Error> NowhereSaid() const {
+  tl::unexpected<Error> NoEndpointError() const {
     return WithHint(Fail(Code::kConfiguration,
                          "ranks of this {} launch are on several nodes, and the node of rank 0 is unknown",
                          tuple_.launcher),

@@ -46,18 +46,18 @@ Result<Membership> Form(const Environment& environment, const config::Config& co
   if (asked.group_only) {
     const auto began = Clock::now();
     Result<rendezvous::JoinRequest> request = MakeJoinRequest(environment, config, asked, resolution, {});
-    if (!request) return Fail(TellOthers(environment, asked, resolution, request.error()).error);
+    if (!request) return Fail(ReportStartFailure(environment, asked, resolution, request.error()).error);
     MUSTER_TRY(membership.group, rendezvous::JoinGroup(*std::move(request)));
     membership.formed_in = Clock::now() - began;
     return membership;
   }
   auto endpoint = OpenEndpoint(environment);
-  if (!endpoint) return Fail(TellOthers(environment, asked, resolution, endpoint.error()).error);
+  if (!endpoint) return Fail(ReportStartFailure(environment, asked, resolution, endpoint.error()).error);
   const auto began = Clock::now();
   const DataOptions options = DataOptionsOf(environment, config, asked, membership);
   Result<rendezvous::JoinRequest> request =
       MakeJoinRequest(environment, config, asked, resolution, DataPayload(**endpoint, options));
-  if (!request) return Fail(TellOthers(environment, asked, resolution, request.error()).error);
+  if (!request) return Fail(ReportStartFailure(environment, asked, resolution, request.error()).error);
   MUSTER_TRY(membership.group, rendezvous::JoinGroup(*std::move(request)));
   membership.formed_in = Clock::now() - began;
   MUSTER_CHECK(Take(BuildCommunicatorFromRoster(*membership.group, *std::move(endpoint), options,

@@ -25,7 +25,7 @@ using LimitTimeouts = std::function<TimeoutOptions(const TimeoutOptions&)>;
 
 // By `resolution`: a world of one, which opens nothing; the group of the `muster run` above, with its
 // configuration (timeouts, log); else the group that these processes form. A process whose request to join
-// cannot be made reports to all ranks (TellOthers). BLOCKS for at most timeouts.rendezvous + timeouts.init.
+// cannot be made reports to all ranks (ReportStartFailure). BLOCKS for at most timeouts.rendezvous + timeouts.init.
 // `limit` gets the timeouts of the configuration in force; null: they are unchanged. Error: as muster::Init.
 Result<Membership> EnterGroup(const Environment& environment, const config::Config& config,
                               const StartOptions& asked, const resolve::Resolution& resolution,

@@ -176,8 +176,8 @@ tl::expected<Started, resolve::Refusal> StartUp(const Environment& environment, 
   return Started{*std::move(effective), *std::move(resolution)};
 }
 
-rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
-                                   const resolve::Refusal& refusal) {
+rendezvous::ReportedRefusal ReportStartFailure(const Environment& environment, const StartOptions& asked,
+                                               const resolve::Refusal& refusal) {
   const Error& error = refusal.error;
   const auto node = environment.Get("SLURMD_NODENAME");
   if (refusal.awaited && refusal.awaited->tuple.world_size > 1) {
@@ -201,15 +201,15 @@ rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOp
   request->self.refused->message =
       fmt::format("{} was refused: {}", Subject(refusal.awaited->tuple, environment, asked), error.message);
   const uint64_t log_file = request->log_file;
-  rendezvous::ToldRefusal told = rendezvous::TellRefusal(*std::move(request));
+  rendezvous::ReportedRefusal told = rendezvous::ReportRefusal(*std::move(request));
   // If another rank is refused for the same reason, each reports its own: once in each log.
   if (!told.error.message.ends_with(error.message)) return {std::move(told.error)};
-  return {error, told.elsewhere && (log_file == 0 || log_file == told.told_in)};
+  return {error, told.elsewhere && (log_file == 0 || log_file == told.logged_in)};
 }
 
-rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
-                                   const resolve::Resolution& resolution, const Error& error) {
-  return TellOthers(environment, asked, resolve::Refusal{error, std::nullopt, {}, resolution});
+rendezvous::ReportedRefusal ReportStartFailure(const Environment& environment, const StartOptions& asked,
+                                               const resolve::Resolution& resolution, const Error& error) {
+  return ReportStartFailure(environment, asked, resolve::Refusal{error, std::nullopt, {}, resolution});
 }
 
 std::vector<std::string> SharedDirectories(const Environment& environment) {

@@ -49,20 +49,20 @@ struct Started {
 
 // All of that for a process that is going to join: configuration, log, launch. Warnings are logged, under the
 // rank's name. BLOCKS as ResolveLaunch does. A refusal has the rank that the group expects, also if the
-// configuration is invalid. After any refusal, here or later, the caller calls TellOthers.
+// configuration is invalid. After any refusal, here or later, the caller calls ReportStartFailure.
 tl::expected<Started, resolve::Refusal> StartUp(const Environment& environment, const StartOptions& asked);
 
 // Reports to the other ranks of this launch, if they can be found, that this process will not join: they all
 // end with the cause, instead of waiting for it. A single process reports to none. Returns the error with
 // which this process ends: its own, or an earlier one of another rank. `elsewhere`: the root has logged the
-// very same, in a log that may be this process's. BLOCKS for a few seconds at most (TellRefusal). The log's
+// very same, in a log that may be this process's. BLOCKS for a few seconds at most (ReportRefusal). The log's
 // subject becomes the rank.
-rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
-                                   const resolve::Refusal& refusal);
+rendezvous::ReportedRefusal ReportStartFailure(const Environment& environment, const StartOptions& asked,
+                                               const resolve::Refusal& refusal);
 
 // The same for an obstacle after StartUp, before the request to join was sent.
-rendezvous::ToldRefusal TellOthers(const Environment& environment, const StartOptions& asked,
-                                   const resolve::Resolution& resolution, const Error& error);
+rendezvous::ReportedRefusal ReportStartFailure(const Environment& environment, const StartOptions& asked,
+                                               const resolve::Resolution& resolution, const Error& error);
 
 // The common part of every request to join, under any launcher: this process, its settings, deadlines that do
 // not reach beyond the job's end. The caller adds the meeting, the claims and the secret.

@@ -118,9 +118,9 @@ class Attempt {
   // which then end before muster has read its own.
   static bool IsInterrupted(const process::ChildExit& exit, const StopFlag& stop) {
     constexpr int kSoon = 1000;  // ms
-    const bool told = exit.signal == SIGTERM || exit.signal == SIGINT || exit.signal == SIGHUP;
+    const bool by_request = exit.signal == SIGTERM || exit.signal == SIGINT || exit.signal == SIGHUP;
     pollfd flag = {stop.fd(), POLLIN, 0};
-    return poll(&flag, 1, told ? kSoon : 0) > 0;
+    return poll(&flag, 1, by_request ? kSoon : 0) > 0;
   }
 
   // No fault of the item: all further ones would be given up as well.

@@ -79,11 +79,11 @@ class Captured {
       if (deadline.Expired()) return Fail(Code::kDeadline, "{} did not answer in time", request_.name);
       if (ready <= 0) continue;
       if (watched[0].revents != 0) Take(output_.reader, text_);
-      if (watched[1].revents != 0) Take(complaint_.reader, said_);
+      if (watched[1].revents != 0) Take(complaint_.reader, message_);
       if (text_.size() > request_.longest) {
         return Fail(Code::kSystem, "{} printed more than {} bytes", request_.name, request_.longest);
       }
-      if (said_.size() > kLongestComplaint) said_.erase(0, said_.size() - kLongestComplaint);
+      if (message_.size() > kLongestComplaint) message_.erase(0, message_.size() - kLongestComplaint);
     }
     // It has closed its output: it is about to end, or has other plans.
     if (!process_.AwaitExit(deadline)) return Fail(Code::kDeadline, "{} did not end in time", request_.name);
@@ -114,10 +114,10 @@ class Captured {
   tl::unexpected<Error> Ended(const ChildExit& exit) const {
     const std::string how = exit.signal != 0 ? fmt::format("was killed by signal {}", exit.signal)
                                              : fmt::format("ended with {}", exit.code);
-    std::string_view said = said_;
-    while (said.ends_with('\n')) said.remove_suffix(1);
-    said.remove_prefix(said.rfind('\n') == std::string_view::npos ? 0 : said.rfind('\n') + 1);
-    return Fail(Code::kSystem, "{} {}{}{}", request_.name, how, said.empty() ? "" : ": ", said);
+    std::string_view message = message_;
+    while (message.ends_with('\n')) message.remove_suffix(1);
+    message.remove_prefix(message.rfind('\n') == std::string_view::npos ? 0 : message.rfind('\n') + 1);
+    return Fail(Code::kSystem, "{} {}{}{}", request_.name, how, message.empty() ? "" : ": ", message);
   }
 
   const CaptureRequest& request_;
@@ -126,7 +126,7 @@ class Captured {
   UniqueFd nothing_;
   ClaimedChild process_;
   std::string text_;
-  std::string said_;
+  std::string message_;
 };
 
 }  // namespace

@@ -66,9 +66,9 @@ class EndRequest {
   bool JustTerminated(Clock::time_point now) const;
 
   struct Verdict {
-    bool as_told = false;    // the failure follows from the request
-    bool by_signal = false;  // the program ended by the very signal, or by one that muster sent after it
-    int exit_status = 0;     // of the run
+    bool as_requested = false;  // the failure follows from the request
+    bool by_signal = false;     // the program ended by the very signal, or by one that muster sent after it
+    int exit_status = 0;        // of the run
   };
   // On a program that failed at `now`. A program that muster had to end itself is reported with the signal of
   // the request: 130 for Ctrl-C.

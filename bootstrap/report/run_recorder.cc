@@ -98,7 +98,7 @@ void RunRecorder::NotStarted(int rank) {
   own_ends_.push_back(MakeEnd(rank, rendezvous::EndCause::kNotStarted));
 }
 
-void RunRecorder::Hear(const std::vector<rendezvous::RankEnd>& ends) {
+void RunRecorder::AddEnds(const std::vector<rendezvous::RankEnd>& ends) {
   for (const rendezvous::RankEnd& end : ends) {
     if (end.rank >= 0 && end.rank < static_cast<int>(record_.ranks.size())) {
       record_.ranks[static_cast<size_t>(end.rank)].end = end;
@@ -108,7 +108,7 @@ void RunRecorder::Hear(const std::vector<rendezvous::RankEnd>& ends) {
 
 RunRecord RunRecorder::Finish(int exit_status, const std::function<bool(int)>& has_left,
                               std::vector<map::MapState> maps) {
-  Hear(own_ends_);
+  AddEnds(own_ends_);
   record_.ended = Now();
   record_.exit_status = exit_status;
   record_.maps = std::move(maps);

@@ -46,7 +46,7 @@ class RunRecorder {
   std::vector<rendezvous::RankEnd> own_ends() const { return own_ends_; }
 
   // The reports that the root receives, own ranks' included.
-  void Hear(const std::vector<rendezvous::RankEnd>& ends);
+  void AddEnds(const std::vector<rendezvous::RankEnd>& ends);
 
   // All of it. `has_left`: whether a rank has left.
   RunRecord Finish(int exit_status, const std::function<bool(int)>& has_left,

@@ -48,7 +48,7 @@ class Resolver {
   Entry* Find(LauncherRole role);
   Outcome RunForced(std::string_view name);
   Outcome RunAuto();
-  Outcome ResolveNobody();
+  Outcome ResolveSingleProcess();
   Entry* ProvenByProcess();
   Entry* Innermost();
   const Candidate* WorldOf(const Entry& entry);
@@ -214,14 +214,14 @@ Outcome Resolver::RunAuto() {
       if (entry.candidate() != nullptr && entry.role() != LauncherRole::kAlone)
         return Refuse(Contradiction());
     }
-    return ResolveNobody();
+    return ResolveSingleProcess();
   }
   if (auto error = Judge(*winner, proven)) return RefuseOrAsk(*std::move(error));
   return Accept(*winner);
 }
 
 // No candidate at all: an allocation without a rank, or a world of one.
-Outcome Resolver::ResolveNobody() {
+Outcome Resolver::ResolveSingleProcess() {
   Entry& none = *Find(LauncherRole::kAlone);
   for (const Entry& entry : entries_) {
     const Incomplete* incomplete = entry.incomplete();

@@ -34,7 +34,7 @@ bool IsFirstReporter(const RunPlace& place, const rendezvous::Failure& failure) 
 }  // namespace
 
 bool LogsApart(const rendezvous::Failure& failure, uint64_t own_log) {
-  return own_log != 0 && own_log != failure.told_in;
+  return own_log != 0 && own_log != failure.logged_in;
 }
 
 FailureLog LogOf(const RunPlace& place, const rendezvous::Failure& failure, bool received, uint64_t own_log) {
@@ -45,7 +45,7 @@ FailureLog LogOf(const RunPlace& place, const rendezvous::Failure& failure, bool
 std::string FailureLine(const RunPlace& place, const rendezvous::Failure& failure, FailureLog log) {
   if (log != FailureLog::kApart) return ToString(failure.error);
   // "interrupted: rank 3 on gpu02 received SIGINT"
-  std::string_view reason = failure.as_told ? "ending: " : "ending because ";
+  std::string_view reason = failure.as_requested ? "ending: " : "ending because ";
   if (std::ranges::count(place.own_ranks, failure.rank) > 0) reason = "";
   return fmt::format("{}{}; the log of {} has the cause", reason, failure.error.message,
                      place.Describe(place.group.root_rank));

@@ -35,7 +35,7 @@ rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRe
           rank,
           verdict.exit_status,
           std::move(stderr_tail),
-          verdict.as_told};
+          verdict.as_requested};
 }
 
 rendezvous::Failure FailureOfLost(const RunPlace& place, int rank, bool exited) {
@@ -57,15 +57,15 @@ rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndReq
           rank,
           128 + number,
           "",
-          /*as_told=*/true};
+          /*as_requested=*/true};
 }
 
 rendezvous::Failure FailureOfFiles(const Error& missing) {
   return {missing, -1, missing.code == Code::kWorkFailed ? ExitStatus(missing.code) : -1, ""};
 }
 
-std::optional<Error> ToldToEnd(const RunPlace& place, const process::EndRequest& request,
-                               Clock::time_point now) {
+std::optional<Error> EndAsRequested(const RunPlace& place, const process::EndRequest& request,
+                                    Clock::time_point now) {
   const std::optional<int> signal = request.Explains(now);
   if (!signal) return std::nullopt;
   return Error{Code::kPeerLost, process::DescribeRequest(*signal, place.Describe(place.own_ranks.front())),

@@ -35,7 +35,7 @@ rendezvous::Failure FailureOfFiles(const Error& missing);
 // The exit status of its program, else the status of its code.
 int StatusOf(const rendezvous::Failure& failure);
 // This process received a request to end.
-std::optional<Error> ToldToEnd(const RunPlace& place, const process::EndRequest& request,
-                               Clock::time_point now);
+std::optional<Error> EndAsRequested(const RunPlace& place, const process::EndRequest& request,
+                                    Clock::time_point now);
 
 }  // namespace muster::run

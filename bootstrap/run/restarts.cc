@@ -25,7 +25,7 @@ namespace {
 constexpr Duration kOthersComeWithin = std::chrono::seconds(10);
 
 // Ranks that received no request to end start again, and would wait for this one until their deadline.
-Status TellThoseWhoStartAgain(SupervisorPlan plan, const Error& told) {
+Status ReportToRestartedGroup(SupervisorPlan plan, const Error& told) {
   const bool alone =
       !plan.join || std::cmp_equal(plan.join->self.claims.size(), plan.join->self.agreement.world_size);
   if (alone) return {};
@@ -51,9 +51,9 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     const RunVerdict& verdict = supervisor.verdict();
     if (restarts == most || !verdict.MayStartAgain()) return status;
     // The group's failure does not name this request: other supervisors start again, and would wait.
-    if (const auto told = ToldToEnd(verdict.place(), verdict.request(), Clock::now())) {
+    if (const auto told = EndAsRequested(verdict.place(), verdict.request(), Clock::now())) {
       MUSTER_TRY(SupervisorPlan telling, plan(restarts + 1));
-      MUSTER_CHECK(TellThoseWhoStartAgain(std::move(telling), *told));
+      MUSTER_CHECK(ReportToRestartedGroup(std::move(telling), *told));
       return status;
     }
     // Once in the log, not once for every rank.

@@ -50,7 +50,7 @@ void RunReporter::NotFormed(const rendezvous::Failure& failure, const rendezvous
   // The root of a group does not log a rank that was refused alone: it is no part of that group.
   const std::vector<rendezvous::RankClaim>& own = plan_.join->self.claims;
   const bool about_us = std::ranges::count(own, failure.rank, &rendezvous::RankClaim::rank) > 0;
-  const bool log = !joiner.failure_was_told() || about_us || LogsApart(failure, LogFileNumber());
+  const bool log = !joiner.failure_is_from_parent() || about_us || LogsApart(failure, LogFileNumber());
   LogEvent(log ? LogLevel::kError : LogLevel::kDebug, "not_formed",
            {{"code", CodeName(failure.error.code)}, {"hint", failure.error.hint}}, "{}",
            ToString(failure.error));

@@ -96,8 +96,8 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
   if (status_ || !all_ended) return {};
   if (failure_) {
     // Not before all ranks have the failure; then the root receives how the programs ended.
-    if (!everyone_knows_) {
-      return std::exchange(awaits_everyone_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitEveryoneKnows};
+    if (!all_know_) {
+      return std::exchange(awaits_all_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitAllKnow};
     }
     if (facts_.alone || ends_received_) return {RunStep::kFinish};
     return std::exchange(sends_ends_, true) ? RunSteps{} : RunSteps{RunStep::kSendEnds};
@@ -109,7 +109,7 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
 }
 
 bool RunVerdict::LogsSummary(Clock::time_point now) const {
-  return failure_ && !facts_.alone && !failure_->as_told && !request_.Explains(now);
+  return failure_ && !facts_.alone && !failure_->as_requested && !request_.Explains(now);
 }
 
 }  // namespace muster::run

@@ -31,7 +31,7 @@ enum class RunStep : uint8_t {
   kGatherFiles,
   kLeave,
   kCheckFiles,
-  kAwaitEveryoneKnows,
+  kAwaitAllKnow,
   kSendEnds,    // how the programs ended, and wait until the root has it
   kFinishSoon,  // after a second
   kFinish,
@@ -55,8 +55,8 @@ class RunVerdict {
   // Facts. `all_ended`: no program of this process runs, and its output has been passed on.
   void Formed(rendezvous::FormedGroup group, std::vector<int> own_ranks);
   void BecomeRoot() { place_.is_root = true; }
-  void EveryoneKnows() { everyone_knows_ = true; }
-  void EndsReceived() { ends_received_ = true; }
+  void AllKnow() { all_know_ = true; }
+  void EndsReported() { ends_received_ = true; }
   void Released() { released_ = true; }
   void Lost(int rank) { lost_.insert(rank); }
   // The program of this rank failed while a map was at work, which goes on without it.
@@ -93,7 +93,7 @@ class RunVerdict {
   // The block at the end.
   bool LogsSummary(Clock::time_point now) const;
   // A program failed, no rank was lost, none received a request to end. The same on every supervisor.
-  bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_told; }
+  bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_requested; }
 
  private:
   RunFacts facts_;
@@ -107,8 +107,8 @@ class RunVerdict {
   std::optional<rendezvous::Failure> failure_;
   std::optional<int> status_;
   bool reported_ = false;
-  bool awaits_everyone_ = false;
-  bool everyone_knows_ = false;
+  bool awaits_all_ = false;
+  bool all_know_ = false;
   bool sends_ends_ = false;
   bool ends_received_ = false;
   bool released_ = false;

@@ -24,7 +24,7 @@ constexpr Duration kNoOrphansWithin = seconds(5);
 // A signal to a whole step or terminal reaches the program and its supervisor in either order.
 constexpr Duration kSameSignalWithin = milliseconds(200);
 // The group's confirmation to every rank comes in milliseconds, or not at all.
-constexpr Duration kEveryoneKnowsWithin = seconds(10);
+constexpr Duration kAllKnowWithin = seconds(10);
 // Beyond run.grace, for the report of how the programs below ended; the root waits for the leaders' as well.
 constexpr Duration kEndsWithin = seconds(2);
 constexpr Duration kAllEndsWithin = seconds(4);
@@ -144,16 +144,16 @@ std::function<void()> Supervisor::Noted(void (RunVerdict::*fact)()) {
 rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
   rendezvous::ControlPlane::Events events;
   events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
-  events.on_everyone_knows = Noted(&RunVerdict::EveryoneKnows);
+  events.on_all_know = Noted(&RunVerdict::AllKnow);
   events.on_released = Noted(&RunVerdict::Released);
-  events.on_ends_told = Noted(&RunVerdict::EndsReceived);
+  events.on_ends_reported = Noted(&RunVerdict::EndsReported);
   events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) {
     if (const RunSteps steps = verdict_.Gathered(whole.name); !steps.empty()) return Do(steps);
     recorder_.Initialized();
     server_->Publish(whole);
   };
   events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
-  events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.Hear(ends); };
+  events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.AddEnds(ends); };
   events.on_map_message = [this](int rank, ByteView message) {
     if (server_) server_->Deliver(rank, message);
   };
@@ -164,7 +164,7 @@ rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
   };
   events.on_ranks_lost = [this](const std::vector<int>& ranks) { OnRanksLost(ranks); };
   events.on_job_end = [this](Deadline latest) {
-    if (server_) server_->TellJobEnd(latest);
+    if (server_) server_->SendJobEnd(latest);
   };
   events.report_own = [this](const rendezvous::Survey& survey, ProgramReports::Reply reply) {
     reports_->Report(survey, verdict_.place().own_ranks, server_.get(), std::move(reply));
@@ -221,8 +221,8 @@ void Supervisor::Do(RunStep step) {
       return plane_->Leave();
     case RunStep::kCheckFiles:
       return CheckFiles();
-    case RunStep::kAwaitEveryoneKnows:
-      loop_->After(kEveryoneKnowsWithin, Noted(&RunVerdict::EveryoneKnows));
+    case RunStep::kAwaitAllKnow:
+      loop_->After(kAllKnowWithin, Noted(&RunVerdict::AllKnow));
       return;
     case RunStep::kSendEnds:
       return plane_->FinishEnds(
@@ -273,7 +273,7 @@ void Supervisor::OnProgramLost(int rank) {
 
 // A map goes on without the rank.
 bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
-  if (failure.as_told) return false;
+  if (failure.as_requested) return false;
   if (verdict_.IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
   return plane_ && plane_->tolerates_losses() && programs_->Find(failure.rank) != nullptr;
 }
@@ -292,13 +292,13 @@ void Supervisor::Report(rendezvous::Failure failure) {
   }
   verdict_.Reported();
   if (plane_) return plane_->Fail(std::move(failure));
-  verdict_.EveryoneKnows();
+  verdict_.AllKnow();
   OnFailure(failure);
 }
 
 void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
-  reporter_.Failed(failure, plane_ && plane_->failure_was_told());
+  reporter_.Failed(failure, plane_ && plane_->failure_is_from_parent());
   if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {
     lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
   }

@@ -125,7 +125,7 @@ Result<tcp_store::Member> StoreKeeper::MemberOf(const rendezvous::OwnerAnswer& a
       return tcp_store::Member{latest_};
     case rendezvous::OwnerKind::kStranger:
       return Fail(Code::kAuthentication, "it belongs to another user, uid {}", answer.uid);
-    case rendezvous::OwnerKind::kNobody:
+    case rendezvous::OwnerKind::kNoOwner:
       break;
   }
   return Fail(Code::kAuthentication, "no node of the group has its owner");

@@ -25,7 +25,7 @@ Status CheckAnswer(const MemberContext& context, MemberSide side, const Challeng
                    const Challenge& acceptor, ByteView answer) {
   if (EqualInConstantTime(answer, AnswerChallenge(context, side, connector, acceptor))) return {};
   const bool connecting = side == MemberSide::kConnector;
-  return Fail(Code::kAuthentication, "what {} as rank {} does not know the key of this group",
+  return Fail(Code::kAuthentication, "the process that {} as rank {} does not have the key of this group",
               connecting ? "connected" : "answered",
               connecting ? context.connector_rank : context.acceptor_rank);
 }

@@ -1,7 +1,7 @@
 // A formed group, for one of its processes: the roster, the control plane and the keys. The base of a
 // Communicator and of the supervisor. Made by comm/rendezvous/control/join.h (or adopted from a supervisor).
 //
-// Threads: all functions may be called from any thread. Only KeyedAllGather, WhoIsMissing and Leave block, at
+// Threads: all functions may be called from any thread. Only KeyedAllGather, MissingRanks and Leave block, at
 // most until their deadline.
 #pragma once
 
@@ -54,7 +54,7 @@ class Group {
   // The ranks missing in collective number `sequence` of a communicator (activity.h), as text: "rank 5
   // (gpu02), last seen in Barrier #41". Empty if all are in it, or no process can answer. BLOCKS for about
   // `patience`.
-  virtual std::string WhoIsMissing(uint64_t /*communicator*/, uint64_t /*sequence*/, Duration /*patience*/) {
+  virtual std::string MissingRanks(uint64_t /*communicator*/, uint64_t /*sequence*/, Duration /*patience*/) {
     return {};
   }
 

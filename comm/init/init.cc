@@ -11,7 +11,7 @@ namespace muster {
 namespace {
 
 // Every rank's report of its data plane; views into the payloads.
-struct Told {
+struct Received {
   std::vector<ByteView> endpoints;
   bool gpu = false;            // a rank may have one
   std::vector<int> host_only;  // ranks
@@ -20,26 +20,26 @@ struct Told {
 // A rank's memory, one byte of its payload.
 enum : uint8_t { kNoDevice = 0, kMaybeDevice = 1, kHostOnly = 2 };
 
-Result<Told> ReadPayloads(const Roster& roster, const std::vector<ByteView>& payloads) {
-  Told told;
-  told.endpoints.reserve(payloads.size());
+Result<Received> ReadPayloads(const Roster& roster, const std::vector<ByteView>& payloads) {
+  Received received;
+  received.endpoints.reserve(payloads.size());
   for (size_t rank = 0; rank < payloads.size(); ++rank) {
     FieldReader reader(payloads[rank]);
     uint8_t memory = 0;
-    reader(told.endpoints.emplace_back(), memory);
-    told.gpu = memory == kMaybeDevice || told.gpu;
-    if (memory == kHostOnly) told.host_only.push_back(static_cast<int>(rank));
+    reader(received.endpoints.emplace_back(), memory);
+    received.gpu = memory == kMaybeDevice || received.gpu;
+    if (memory == kHostOnly) received.host_only.push_back(static_cast<int>(rank));
     if (const Status read = reader.Finish("data endpoint"); !read) {
       return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(roster, static_cast<int>(rank)),
                   read.error().message);
     }
   }
-  return told;
+  return received;
 }
 
 // The same on every rank: the hello compares the configuration, and all ranks have the reports.
-bool AsksForGpus(const DataOptions& options, bool somebody_may_have_one) {
-  return options.backend == Backend::kNccl || (options.backend == Backend::kAuto && somebody_may_have_one);
+bool AsksForGpus(const DataOptions& options, bool a_rank_may_have_one) {
+  return options.backend == Backend::kNccl || (options.backend == Backend::kAuto && a_rank_may_have_one);
 }
 
 void WarnThatNcclIsUnused(int rank) {
@@ -51,19 +51,19 @@ void WarnThatNcclIsUnused(int rank) {
 }
 
 // The same on every rank, because each has the payloads of all.
-Result<bool> TakesHostMemoryOnly(const Group& group, const Told& told, Backend backend) {
-  if (told.host_only.empty() || backend == Backend::kSocket) return false;
+Result<bool> TakesHostMemoryOnly(const Group& group, const Received& received, Backend backend) {
+  if (received.host_only.empty() || backend == Backend::kSocket) return false;
   if (backend == Backend::kAuto) {
     if (group.rank() == 0) {
       LogDebug("backend: socket ({} takes host memory only)",
-               DescribeRank(group.roster(), told.host_only.front()));
+               DescribeRank(group.roster(), received.host_only.front()));
     }
     return true;
   }
-  if (std::cmp_less(told.host_only.size(), group.roster().size())) {
+  if (std::cmp_less(received.host_only.size(), group.roster().size())) {
     return WithHint(Fail(Code::kDisagreement,
                          "backend is nccl, but {} takes host memory only (muster's C or Python interface)",
-                         DescribeRank(group.roster(), told.host_only.front())),
+                         DescribeRank(group.roster(), received.host_only.front())),
                     "write backend: socket, or use one interface on all ranks");
   }
   WarnThatNcclIsUnused(group.rank());
@@ -83,15 +83,15 @@ Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const
 Result<DataPlane> Build(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                         const std::vector<ByteView>& payloads, const DataOptions& options,
                         Deadline deadline) {
-  MUSTER_TRY(const Told told, ReadPayloads(group.roster(), payloads));
+  MUSTER_TRY(const Received received, ReadPayloads(group.roster(), payloads));
   socket::SocketOptions socket_options;
   socket_options.timeouts = options.timeouts;
   socket_options.protect = options.protect;
   MUSTER_TRY(std::unique_ptr<Communicator> host,
-             socket::MakeSocketCommunicator(group, std::move(endpoint), told.endpoints, socket_options));
-  MUSTER_TRY(const bool host_only, TakesHostMemoryOnly(group, told, options.backend));
+             socket::MakeSocketCommunicator(group, std::move(endpoint), received.endpoints, socket_options));
+  MUSTER_TRY(const bool host_only, TakesHostMemoryOnly(group, received, options.backend));
   if (host_only) return DataPlane{std::move(host), {}};
-  if (!AsksForGpus(options, told.gpu)) {
+  if (!AsksForGpus(options, received.gpu)) {
     if (options.backend == Backend::kAuto && group.rank() == 0) {
       LogDebug("backend: socket (no rank has an NVIDIA device, by /proc and /dev)");
     }

@@ -101,7 +101,7 @@ uint64_t Ledger::Share(int rank) {
   return shared;
 }
 
-void Ledger::Hear(int rank) {
+void Ledger::Touch(int rank) {
   const auto worker = workers_.find(rank);
   if (worker == workers_.end() || !std::exchange(worker->second.silent, false)) return;
   File(rank, worker->second);

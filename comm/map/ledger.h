@@ -69,7 +69,7 @@ class Ledger {
   Lost Lose(int rank);
   // It is silent, but may come back: its items also go to other ranks. It is granted nothing until Hear.
   uint64_t Share(int rank);
-  void Hear(int rank);
+  void Touch(int rank);
   bool IsSilent(int rank) const;
 
   Verdict Commit(int rank, uint64_t item, Duration took, Clock::time_point now);

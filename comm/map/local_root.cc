@@ -37,7 +37,7 @@ class LocalLink : public RootLink {
   }
 
   void SendToRoot(Bytes message) override {
-    loop_->Post([this, message = std::move(message)] { service_->Hear(0, message); });
+    loop_->Post([this, message = std::move(message)] { service_->Receive(0, message); });
   }
   // The root ends with this process.
   void AwaitSent() override {}

@@ -60,7 +60,7 @@ class Inbox {
   Inbox(std::shared_ptr<Shared> shared, RootLink& link, uint32_t map)
       : shared_(std::move(shared)), link_(link), map_(map) {}
 
-  void Hear(ByteView message) const {
+  void Receive(ByteView message) const {
     const auto heading = HeadingOf(message);
     if (!heading || heading->map != map_) return;
     const std::lock_guard lock(shared_->mutex);
@@ -131,7 +131,7 @@ class GroupMember : public Member {
   GroupMember(RootLink& link, std::unique_ptr<RootLink> own_link, uint32_t map)
       : own_link_(std::move(own_link)), link_(link), map_(map) {
     const auto inbox = std::make_shared<Inbox>(shared_, link_, map_);
-    link_.SetListener({[inbox](ByteView message) { inbox->Hear(message); },
+    link_.SetListener({[inbox](ByteView message) { inbox->Receive(message); },
                        [inbox](const Error& error) { inbox->Fail(error); }});
   }
 

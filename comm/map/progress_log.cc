@@ -61,8 +61,8 @@ void ProgressLog::Begin(const Progress& progress, Clock::time_point now) {
            "map: {} of {} items were done by earlier runs{}", progress.committed, progress.items, failed);
 }
 
-void ProgressLog::Tell(const Progress& progress, Clock::time_point now,
-                       const std::function<std::vector<NodeShare>()>& nodes) {
+void ProgressLog::Log(const Progress& progress, Clock::time_point now,
+                      const std::function<std::vector<NodeShare>()>& nodes) {
   if (!terminal_ && now - begun_ < next_) return;
   const std::string text = DescribeProgress(progress, now - begun_) + DescribeUneven(nodes());
   if (terminal_) return SetStatusLine(text);

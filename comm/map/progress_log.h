@@ -28,8 +28,8 @@ class ProgressLog {
  public:
   void Begin(const Progress& progress, Clock::time_point now);
   // Once a second or so. `nodes` is called if a line is due.
-  void Tell(const Progress& progress, Clock::time_point now,
-            const std::function<std::vector<NodeShare>()>& nodes);
+  void Log(const Progress& progress, Clock::time_point now,
+           const std::function<std::vector<NodeShare>()>& nodes);
   void End(const Progress& progress, Clock::time_point now);
 
  private:

@@ -54,10 +54,10 @@ Root::~Root() {
   if (journal_) params_.worker.Run([journal = std::move(journal_)]() mutable { journal.reset(); }, [] {});
 }
 
-void Root::Hear(int rank, MessageType type, ByteView message) {
+void Root::Receive(int rank, MessageType type, ByteView message) {
   if (const auto known = ranks_.find(rank); known != ranks_.end()) {
     known->second.asked.reset();
-    ledger_->Hear(rank);
+    ledger_->Touch(rank);
   }
   if (type == MessageType::kJoin) {
     if (const auto join = Decode<Join>(message)) OnJoin(rank, *join);
@@ -197,29 +197,29 @@ void Root::Poison(int rank, uint64_t item, std::string key, std::string error, D
          std::nullopt);
 }
 
-void Root::Append(JournalRecord record, std::optional<int> tell) {
-  journal_->Append(std::move(record), [this, tell, alive = std::weak_ptr(alive_)](const Status& status) {
-    if (!alive.expired()) OnDurable(tell, status);
+void Root::Append(JournalRecord record, std::optional<int> notify) {
+  journal_->Append(std::move(record), [this, notify, alive = std::weak_ptr(alive_)](const Status& status) {
+    if (!alive.expired()) OnDurable(notify, status);
   });
 }
 
-void Root::OnDurable(std::optional<int> tell, const Status& status) {
+void Root::OnDurable(std::optional<int> notify, const Status& status) {
   if (!status) return GiveUp(status.error());
-  const auto rank = tell ? ranks_.find(*tell) : ranks_.end();
+  const auto rank = notify ? ranks_.find(*notify) : ranks_.end();
   if (rank == ranks_.end()) return;
   ++rank->second.durable;
-  rank->second.told = false;
+  rank->second.notified = false;
   if (std::exchange(telling_, true)) return;
   // One message for all that became durable together.
   params_.loop.Post([this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) TellDurable();
+    if (!alive.expired()) SendDurable();
   });
 }
 
-void Root::TellDurable() {
+void Root::SendDurable() {
   telling_ = false;
   for (auto& [rank, state] : ranks_) {
-    if (!std::exchange(state.told, true)) Send(rank, Durable{state.durable});
+    if (!std::exchange(state.notified, true)) Send(rank, Durable{state.durable});
   }
 }
 
@@ -278,7 +278,7 @@ void Root::OnTick() {
   tick_ = params_.loop.After(kTick, [this] { OnTick(); });
   if (state_ == State::kOver) return CheckLeft();
   if (!first_->options.quiet)
-    log_.Tell(ledger_->items().progress(), Clock::now(), [this] { return NodeShares(); });
+    log_.Log(ledger_->items().progress(), Clock::now(), [this] { return NodeShares(); });
   CheckSilent();
   CheckOverdue();
   Dispatch();

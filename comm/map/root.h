@@ -45,7 +45,7 @@ class Root {
   ~Root();
 
   // A message of this map. Malformed ones are dropped.
-  void Hear(int rank, MessageType type, ByteView message);
+  void Receive(int rank, MessageType type, ByteView message);
   // The rank has ended, or its node is silent. Empty `why`: it has left in order.
   void Lose(int rank, const std::string& why);
   // The map is neither over nor failed.
@@ -59,7 +59,7 @@ class Root {
   enum class State : uint8_t { kNew, kOpening, kOpen, kClosing, kOver, kFailed };
   struct Rank {
     uint64_t durable = 0;
-    bool told = true;                        // of `durable`
+    bool notified = true;                    // of `durable`
     std::optional<Clock::time_point> asked;  // and has not answered since
   };
 
@@ -71,9 +71,9 @@ class Root {
   void OnFailed(int rank, Failed failed);
   void OnRead(int rank, const ReadRecords& read);
   void Poison(int rank, uint64_t item, std::string key, std::string error, Duration took);
-  void Append(JournalRecord record, std::optional<int> tell);
-  void OnDurable(std::optional<int> tell, const Status& status);
-  void TellDurable();
+  void Append(JournalRecord record, std::optional<int> notify);
+  void OnDurable(std::optional<int> notify, const Status& status);
+  void SendDurable();
   void Dispatch();
   void CheckTime();
   uint64_t AtWork() const;

@@ -13,14 +13,14 @@ constexpr size_t kMostEnded = 10;
 
 Service::Service(Params params) : params_(std::move(params)), worker_(params_.loop.mailbox()) {}
 
-void Service::Hear(int rank, ByteView message) {
+void Service::Receive(int rank, ByteView message) {
   const auto heading = HeadingOf(message);
   if (!heading || rank < 0 || rank >= params_.roster.size()) return;
   // The map is over for all ranks: a message that was still under way.
   if (heading->type != MessageType::kJoin && !maps_.contains(heading->map)) return;
   // The next program of a rank whose last one has ended.
   if (heading->type == MessageType::kJoin) gone_.erase(rank);
-  Find(heading->map).Hear(rank, heading->type, message);
+  Find(heading->map).Receive(rank, heading->type, message);
 }
 
 Root& Service::Find(uint32_t map) {

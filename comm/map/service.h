@@ -31,7 +31,7 @@ class Service {
 
   explicit Service(Params params);
 
-  void Hear(int rank, ByteView message);
+  void Receive(int rank, ByteView message);
   // It has ended or is silent, with the reason in `why`; if `why` is empty it has left the group.
   void Lose(int rank, const std::string& why);
   // Since it has last joined a map.

@@ -27,7 +27,7 @@ void HalfOpenTable::Unqueue(Id id, const Entry& entry) {
   (entry.fresh ? address.fresh : address.silent).erase({entry.since, id});
 }
 
-void HalfOpenTable::SetHeard(Id id) {
+void HalfOpenTable::SetActive(Id id) {
   const auto found = all_.find(id);
   if (found == all_.end()) return;
   Unqueue(id, found->second);
@@ -36,7 +36,7 @@ void HalfOpenTable::SetHeard(Id id) {
 }
 
 void HalfOpenTable::SetSilent(Id id, Clock::time_point now) {
-  SetHeard(id);
+  SetActive(id);
   const auto found = all_.find(id);
   if (found == all_.end()) return;
   found->second.silent = true;

@@ -41,7 +41,7 @@ class HalfOpenTable {
   Id Add(const std::string& address, Clock::time_point now);
   void Remove(Id id);
   // A first valid message has come; the peer owes nothing until SetSilent.
-  void SetHeard(Id id);
+  void SetActive(Id id);
   // The peer owes bytes again, from `now` on.
   void SetSilent(Id id, Clock::time_point now);
 

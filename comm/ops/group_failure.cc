@@ -27,12 +27,12 @@ bool WaitForFailure(const Group& group, Duration patience) {
   return group.failure().has_value();
 }
 
-std::string AskWhoIsMissing(Group& group, const Call& call, int rank) {
+std::string AskForMissingRanks(Group& group, const Call& call, int rank) {
   if (call.operation == Operation::kSend || call.operation == Operation::kRecv) return {};
   for (int askers = kAskers; rank >= askers; askers *= kAskers) {
     if (WaitForFailure(group, kAnswerWithin)) return {};
   }
-  return group.WhoIsMissing(call.communicator, call.sequence, kAskFor);
+  return group.MissingRanks(call.communicator, call.sequence, kAskFor);
 }
 
 }  // namespace muster

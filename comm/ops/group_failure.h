@@ -17,10 +17,10 @@ Error FailGroup(Group& group, const Error& error);
 // True if the group has failed, or does within `patience`. BLOCKS for that long.
 bool WaitForFailure(const Group& group, Duration patience);
 
-// The ranks missing in `call`, whose deadline has passed (Group::WhoIsMissing). Empty: not known, no
+// The ranks missing in `call`, whose deadline has passed (Group::MissingRanks). Empty: not known, no
 // collective, or the group has failed meanwhile. To limit load, the queries are spread: `rank` of the
 // communicator sends one immediately if it is below 4. If no failure has come within 4 s, ranks below 16 send
 // one; within 8 s, ranks below 64, and so on. BLOCKS for that, and for about 2 s.
-std::string AskWhoIsMissing(Group& group, const Call& call, int rank);
+std::string AskForMissingRanks(Group& group, const Call& call, int rank);
 
 }  // namespace muster

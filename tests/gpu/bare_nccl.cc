@@ -77,13 +77,13 @@ struct Pipe {
 };
 
 template <typename T>
-Status Tell(const UniqueFd& fd, const T* data, size_t count) {
+Status Send(const UniqueFd& fd, const T* data, size_t count) {
   const auto bytes = static_cast<ssize_t>(count * sizeof *data);
   if (write(fd.get(), data, static_cast<size_t>(bytes)) == bytes) return {};
   return Fail(Code::kSystem, "cannot write to a pipe");
 }
 template <typename T>
-Status Hear(const UniqueFd& fd, T* data, size_t count) {
+Status Receive(const UniqueFd& fd, T* data, size_t count) {
   const auto bytes = static_cast<ssize_t>(count * sizeof *data);
   if (read(fd.get(), data, static_cast<size_t>(bytes)) == bytes) return {};
   return Fail(Code::kSystem, "a rank has ended early");
@@ -168,9 +168,9 @@ Status Measure(const Rank& self, const std::vector<TimedCall>& calls) {
   ncclUniqueId id = {};
   if (self.rank == 0) {
     MUSTER_CHECK(nccl.Check(nccl.get_unique_id(&id), "draw an id"));
-    for (const Pipe& pipe : self.ids) MUSTER_CHECK(Tell(pipe.writer, &id, 1));
+    for (const Pipe& pipe : self.ids) MUSTER_CHECK(Send(pipe.writer, &id, 1));
   }
-  MUSTER_CHECK(Hear(self.ids[static_cast<size_t>(self.rank)].reader, &id, 1));
+  MUSTER_CHECK(Receive(self.ids[static_cast<size_t>(self.rank)].reader, &id, 1));
   ncclComm_t comm = nullptr;
   MUSTER_CHECK(nccl.Check(nccl.init(&comm, static_cast<int>(self.ids.size()), id, self.rank), "start"));
   std::vector<double> seconds = {SecondsSince(start)};
@@ -180,7 +180,7 @@ Status Measure(const Rank& self, const std::vector<TimedCall>& calls) {
     seconds.push_back(one);
   }
   MUSTER_CHECK(nccl.Check(nccl.destroy(comm), "end"));
-  return Tell(self.times, seconds.data(), seconds.size());
+  return Send(self.times, seconds.data(), seconds.size());
 }
 
 int Complain(const Status& status) {
@@ -229,7 +229,7 @@ Status Start(int ranks, const std::vector<TimedCall>& calls) {
   std::vector<double> slowest(calls.size() + 1);
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<double> its(slowest.size());
-    MUSTER_CHECK(Hear(times.reader, its.data(), its.size()));
+    MUSTER_CHECK(Receive(times.reader, its.data(), its.size()));
     for (size_t i = 0; i < its.size(); ++i) slowest[i] = std::max(slowest[i], its[i]);
   }
   fmt::print("{}\n", FormatTimes(calls, slowest));

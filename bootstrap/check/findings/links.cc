@@ -32,8 +32,8 @@ socket::LinkFigures MedianOf(const std::vector<socket::LinkFigures>& figures) {
   return median;
 }
 
-Result<NodeLinks> DecodeNodeLinks(ByteView told, int nodes, std::string_view what) {
-  FieldReader reader(told);
+Result<NodeLinks> DecodeNodeLinks(ByteView bytes, int nodes, std::string_view what) {
+  FieldReader reader(bytes);
   NodeLinks links;
   reader(links);
   for (const LinkTrouble& trouble : links.troubles) reader.Require(trouble.node >= 0 && trouble.node < nodes);

@@ -40,6 +40,6 @@ void Fields(auto& wire, Is<NodeLinks> auto& links) {
 }
 
 // `what` is for the error. A node outside 0..nodes-1 is malformed.
-Result<NodeLinks> DecodeNodeLinks(ByteView told, int nodes, std::string_view what);
+Result<NodeLinks> DecodeNodeLinks(ByteView bytes, int nodes, std::string_view what);
 
 }  // namespace muster::check

@@ -124,7 +124,7 @@ std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
 }
 
 Error Watchdog::TooLate(const LiveComm& comm, const Operations::Overdue& overdue) const {
-  const std::string missing = AskWhoIsMissing(core_->group, overdue.call, comm.rank());
+  const std::string missing = AskForMissingRanks(core_->group, overdue.call, comm.rank());
   const std::string waiting = missing.empty() ? "" : ": waiting for " + missing;
   return {Code::kDeadline,
           fmt::format("{} of NCCL did not finish within {} on {}{}", Describe(overdue.call),

@@ -82,7 +82,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       if (const auto survey = DecodeSurvey(frame)) AskAll(source, *survey);
       return;
     case ControlType::kSurveyed:
-      return surveyor_.HearFromBelow(source, frame);
+      return surveyor_.ReceiveFromChild(source, frame);
     case ControlType::kLeave:
       // A program's leave message ends here: its supervisor's own comes when it has ended.
       if (ChildLinks::Child* child = programs_.Find(source)) {
@@ -168,7 +168,7 @@ void AdoptionServer::Deliver(int rank, ByteView map_message) {
   }
 }
 
-void AdoptionServer::TellJobEnd(Deadline latest) {
+void AdoptionServer::SendJobEnd(Deadline latest) {
   latest_ = latest;
   programs_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
 }

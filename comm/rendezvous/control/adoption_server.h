@@ -51,7 +51,7 @@ class AdoptionServer {
   void Publish(const KeyedAllGather& whole);
   void Announce(const Failure& failure);
   // Also to those that are adopted later.
-  void TellJobEnd(Deadline latest);
+  void SendJobEnd(Deadline latest);
 
   // From the root's service of maps, to the program of this rank.
   void Deliver(int rank, ByteView map_message);

@@ -14,15 +14,15 @@ namespace {
 
 constexpr ChildLinks::Source kUpstream = ChildLinks::kSelf;
 
-std::vector<ChildLinks::Child> TakeUnheard(ChildLinks& children) {
-  std::vector<ChildLinks::Child> unheard;
+std::vector<ChildLinks::Child> TakeChildrenWithoutRanks(ChildLinks& children) {
+  std::vector<ChildLinks::Child> without_ranks;
   for (auto entry = children.all().begin(); entry != children.all().end();) {
     const auto child = entry++;
     if (!child->second.ranks.empty()) continue;
-    unheard.push_back(std::move(child->second));
+    without_ranks.push_back(std::move(child->second));
     children.all().erase(child);
   }
-  return unheard;
+  return without_ranks;
 }
 
 }  // namespace
@@ -36,13 +36,13 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
       events_(std::move(events)),
       failures_(links_, joined.request ? joined.request->log_file : 0,
                 // A program that had left before counts as a regular exit.
-                {[this] { leaving_.SendUnsent(); }, events_.on_failure, events_.on_everyone_knows,
+                {[this] { leaving_.SendUnsent(); }, events_.on_failure, events_.on_all_know,
                  [this](Source source) { exit_reports_.GiveUp(source); }}),
       leaving_(links_, group_.roster, own_ranks_,
                {[this](const std::set<int>& ranks) { OnLeft(ranks); }, [this] { OnReleased(); }}),
       exchanges_(links_, group_.roster, leaving_.protocol(), own_ranks_.size(),
                  {events_.on_gathered, [this](const Failure& failure) { Fail(failure); }}),
-      exit_reports_(links_, {events_.on_ends, events_.on_ends_told}),
+      exit_reports_(links_, {events_.on_ends, events_.on_ends_reported}),
       survey_(loop, {{group_.roster, links_.children(), own_ranks_,
                       [this](ByteView frame) { return links_.SendUp(frame); },
                       [this](int rank) { return HasLeft(rank); }, is_root(), events_.report_own,
@@ -77,7 +77,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                                   OnChildClosed(source, child, reason);
                                 });
   uint16_t probe_port = 0;
-  std::vector<ChildLinks::Child> unheard = TakeUnheard(links_.children());
+  std::vector<ChildLinks::Child> without_ranks = TakeChildrenWithoutRanks(links_.children());
   if (joined.request) {
     const Meeting& meeting = joined.request->meeting;
     probe_port = PortLadder(meeting.key, joined.request->options.ports, meeting.ports_of_others, 1).front();
@@ -87,7 +87,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
       return failure() ? std::nullopt : leaving_.protocol().FindAtWork(rank);
     });
     later_->OpenLocally(std::move(joined.node_listener));
-    for (ChildLinks::Child& visitor : unheard) later_->Take(std::move(visitor));
+    for (ChildLinks::Child& visitor : without_ranks) later_->Take(std::move(visitor));
   }
   peers_ = std::make_unique<PeerWatch>(
       PeerWatch::Params{links_, group_, leaving_.protocol(), liveness, own_ranks_.front(),
@@ -124,25 +124,25 @@ void ControlPlane::OnUpstreamFrame(ByteView frame) {
   if (links_.upstream() == nullptr || !type) return;
   switch (*type) {
     case ControlType::kKeyedAllGathered:
-      return exchanges_.HearFromAbove(frame);
+      return exchanges_.ReceiveFromParent(frame);
     case ControlType::kFailure:
-    case ControlType::kEveryoneKnows:
-      return failures_.HearFromAbove(frame);
+    case ControlType::kAllKnow:
+      return failures_.ReceiveFromParent(frame);
     case ControlType::kSurvey:
     case ControlType::kSurveyed:
-      return survey_.HearFromAbove(frame);
+      return survey_.ReceiveFromParent(frame);
     case ControlType::kReleased:
       return leaving_.Release();
     case ControlType::kRetired:
       return OnUpstreamRetired();
     case ControlType::kOwnerAsked:
-    case ControlType::kOwnerTold:
-      return inquiry_.HearFromAbove(frame);
+    case ControlType::kOwnerAnswered:
+      return inquiry_.ReceiveFromParent(frame);
     case ControlType::kJobEnd:
-      return job_clock_.HearFromAbove(frame);
+      return job_clock_.ReceiveFromParent(frame);
     case ControlType::kToRank:
     case ControlType::kTolerate:
-      return maps_.HearFromAbove(frame);
+      return maps_.ReceiveFromParent(frame);
     default:
       return;
   }
@@ -183,10 +183,10 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
   if (!type) return;
   switch (*type) {
     case ControlType::kKeyedAllGather:
-      return exchanges_.HearFromBelow(frame);
+      return exchanges_.ReceiveFromChild(frame);
     case ControlType::kFailure:
     case ControlType::kFailureKnown:
-      return failures_.HearFromBelow(source, frame);
+      return failures_.ReceiveFromChild(source, frame);
     case ControlType::kLeave:
       if (const auto ranks = DecodeLeave(frame)) leaving_.Take(*ranks);
       return;
@@ -194,15 +194,15 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
       return survey_.NoteLate();
     case ControlType::kSurvey:
     case ControlType::kSurveyed:
-      return survey_.HearFromBelow(source, frame);
+      return survey_.ReceiveFromChild(source, frame);
     case ControlType::kOwnerAsked:
-    case ControlType::kOwnerTold:
-      return inquiry_.HearFromBelow(source, frame);
+    case ControlType::kOwnerAnswered:
+      return inquiry_.ReceiveFromChild(source, frame);
     case ControlType::kEnded:
-      return exit_reports_.Hear(source, frame);
+      return exit_reports_.Receive(source, frame);
     case ControlType::kToRoot:
     case ControlType::kRanksLost:
-      return maps_.HearFromBelow(source, frame);
+      return maps_.ReceiveFromChild(source, frame);
     default:
       return;
   }

@@ -3,10 +3,10 @@
 // that ends without a leave message, or a node that falls silent, is a failure of the group: every rank
 // receives it, with the name.
 //
-//   up    KeyedAllGather, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked, OwnerTold,
+//   up    KeyedAllGather, Failure, FailureKnown, Leave, Ended, Late, Survey, Surveyed, Heartbeat, OwnerAsked, OwnerAnswered,
 //         ToRoot, RanksLost
-//   down  KeyedAllGathered, Failure, EveryoneKnows, Released, Retired, Survey, Surveyed, Heartbeat, OwnerAsked,
-//         OwnerTold, JobEnd, ToRank, Tolerate
+//   down  KeyedAllGathered, Failure, AllKnow, Released, Retired, Survey, Surveyed, Heartbeat, OwnerAsked,
+//         OwnerAnswered, JobEnd, ToRank, Tolerate
 //
 // One part per concern: Exchanges, FailureNotifier, Leaving, ExitReports, GroupSurvey, OwnerInquiry,
 // MapRelay, JobClock, RejoinHandler, PeerWatch. This class gives each message to its part, and the loss of a
@@ -45,7 +45,7 @@ class ControlPlane {
     // No handler may destroy the ControlPlane directly: post that.
     std::function<void(const Failure&)> on_failure = [](const auto&) {};  // once
     // Once, after on_failure: every remaining rank has received the failure.
-    std::function<void()> on_everyone_knows = [] {};
+    std::function<void()> on_all_know = [] {};
     std::function<void()> on_released = [] {};  // once, after Leave: this process may end
     // Complete, entries in rank order.
     std::function<void(const KeyedAllGather&)> on_gathered = [](const auto&) {};
@@ -54,7 +54,7 @@ class ControlPlane {
     OwnerInquiry::Look whose;  // owner of a connection as this node reports it; may be empty
     // At the root, if set: exit statuses of programs, including own ranks, as they arrive.
     std::function<void(const std::vector<RankEnd>&)> on_ends = [](const auto&) {};
-    std::function<void()> on_ends_told = [] {};  // once, after FinishEnds: no process waits for this one
+    std::function<void()> on_ends_reported = [] {};  // once, after FinishEnds: no process waits for this one
     std::function<void(Deadline)> on_job_end = [](Deadline) {};  // no operation waits beyond this
     // From the root's service of maps, for an own rank or its program.
     std::function<void(int rank, ByteView message)> on_map_message = [](int, ByteView) {};
@@ -75,7 +75,7 @@ class ControlPlane {
   bool is_root() const { return links_.is_root(); }
   const std::optional<Failure>& failure() const { return failures_.failure(); }
   // Another process has sent the failure to this one, and reports it to users.
-  bool failure_was_told() const { return failures_.was_told(); }
+  bool failure_is_from_parent() const { return failures_.from_parent(); }
   bool HasLeft(int rank) const { return leaving_.protocol().HasLeft(rank); }
 
   // For own ranks, or for the programs of own ranks.
@@ -102,7 +102,7 @@ class ControlPlane {
   }
   // Exit statuses of the programs of own ranks: before Leave, and in a failed group last of all
   // (exit_reports.h).
-  void SendExitReport(std::vector<RankEnd> ends) { exit_reports_.Tell(std::move(ends)); }
+  void SendExitReport(std::vector<RankEnd> ends) { exit_reports_.Send(std::move(ends)); }
   void FinishEnds(std::vector<RankEnd> ends, Duration patience) {
     exit_reports_.Finish(std::move(ends), patience);
   }

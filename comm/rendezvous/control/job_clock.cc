@@ -17,7 +17,7 @@ void JobClock::Ask(const JoinRequest& request) {
   if (!question.job_end) return;
   // The root has sent its query already, while the group formed.
   if (const Deadline latest = request.timeouts.latest; !latest.IsNever()) {
-    timer_ = links_.loop().After(Duration::zero(), [this, latest] { Tell(latest); });
+    timer_ = links_.loop().After(Duration::zero(), [this, latest] { Send(latest); });
     return;
   }
   inquiry_ = std::make_unique<SchedulerInquiry>(links_.loop(), request.scheduler, question,
@@ -26,15 +26,15 @@ void JobClock::Ask(const JoinRequest& request) {
                                                   if (!facts.time_left) return;
                                                   if (!facts.time_note.empty())
                                                     LogWarning("{}", facts.time_note);
-                                                  Tell(Deadline::After(*facts.time_left));
+                                                  Send(Deadline::After(*facts.time_left));
                                                 });
 }
 
-void JobClock::HearFromAbove(ByteView frame) {
-  if (const auto left = DecodeJobEnd(frame)) Tell(Deadline::After(FromMilliseconds(*left)));
+void JobClock::ReceiveFromParent(ByteView frame) {
+  if (const auto left = DecodeJobEnd(frame)) Send(Deadline::After(FromMilliseconds(*left)));
 }
 
-void JobClock::Tell(Deadline latest) {
+void JobClock::Send(Deadline latest) {
   links_.children().SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
   on_end_(latest);
 }

@@ -29,12 +29,12 @@ class JobClock {
 
   // The root's part. `request`: the request with which it joined.
   void Ask(const JoinRequest& request);
-  void HearFromAbove(ByteView frame);
+  void ReceiveFromParent(ByteView frame);
   // Sends no further query.
   void Stop() { inquiry_.reset(); }
 
  private:
-  void Tell(Deadline latest);
+  void Send(Deadline latest);
 
   TreeLinks& links_;
   const OnEnd on_end_;

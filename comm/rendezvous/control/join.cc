@@ -139,8 +139,8 @@ Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request) {
   return group;
 }
 
-ToldRefusal TellRefusal(JoinRequest request) {
-  ToldRefusal told{request.self.refused.value_or(Error{})};
+ReportedRefusal ReportRefusal(JoinRequest request) {
+  ReportedRefusal told{request.self.refused.value_or(Error{})};
   request.timeouts.rendezvous = std::min(request.timeouts.rendezvous, kRefusedPatience);
   request.late_nodes = std::min(request.late_nodes, kRefusedPatience);
   request.leader_patience = std::min(request.leader_patience, kRefusedLeaderPatience);
@@ -152,7 +152,7 @@ ToldRefusal TellRefusal(JoinRequest request) {
   Joiner joiner(**loop, std::move(request), [&](const tl::expected<Joined, Failure>& joined) {
     done = true;
     if (joined) return;
-    told = {joined.error().error, joiner.failure_was_told(), joined.error().told_in};
+    told = {joined.error().error, joiner.failure_is_from_parent(), joined.error().logged_in};
   });
   joiner.Start();
   // The Joiner has the deadline.

@@ -17,14 +17,14 @@ Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request);
 
 // For a process that cannot be part of its group (request.self.refused): reports this to the other ranks, so
 // that none waits for it. Result: the failure that all ranks received, or request.self.refused if no rank was
-// found; also whether the root logs it, and in which log file (Failure::told_in). BLOCKS for a few seconds at
+// found; also whether the root logs it, and in which log file (Failure::logged_in). BLOCKS for a few seconds at
 // most, at the root and at leaders until the other ranks have come and received it (late_nodes).
-struct ToldRefusal {
+struct ReportedRefusal {
   Error error;
   bool elsewhere = false;
-  uint64_t told_in = 0;
+  uint64_t logged_in = 0;
 };
-ToldRefusal TellRefusal(JoinRequest request);
+ReportedRefusal ReportRefusal(JoinRequest request);
 
 struct AdoptedGroup {
   std::unique_ptr<Group> group;

@@ -22,7 +22,7 @@ map::Service& MapRelay::TheService() {
 }
 
 void MapRelay::SendToRoot(int rank, ByteView message) {
-  if (params_.links.is_root()) return TheService().Hear(rank, message);
+  if (params_.links.is_root()) return TheService().Receive(rank, message);
   params_.links.SendUp(Encode(RankMessage{rank, message}, ControlType::kToRoot));
 }
 
@@ -38,7 +38,7 @@ void MapRelay::Tolerate(bool on) {
   params_.links.children().SendAll(EncodeTolerate(on));
 }
 
-void MapRelay::HearFromAbove(ByteView frame) {
+void MapRelay::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kTolerate) {
     if (const auto on = DecodeTolerate(frame)) Tolerate(*on);
     return;
@@ -46,7 +46,7 @@ void MapRelay::HearFromAbove(ByteView frame) {
   if (const auto message = DecodeRankMessage(frame)) SendToRank(message->rank, message->content);
 }
 
-void MapRelay::HearFromBelow(Source source, ByteView frame) {
+void MapRelay::ReceiveFromChild(Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kRanksLost) {
     if (const auto lost = DecodeRanksLost(frame)) Lose(*lost);
     return;

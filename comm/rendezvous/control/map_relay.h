@@ -41,8 +41,8 @@ class MapRelay {
 
   // Of an own rank, or of its program.
   void SendToRoot(int rank, ByteView message);
-  void HearFromAbove(ByteView frame);
-  void HearFromBelow(Source source, ByteView frame);
+  void ReceiveFromParent(ByteView frame);
+  void ReceiveFromChild(Source source, ByteView frame);
 
   // A map runs: call Lose instead of reporting a failure.
   bool tolerates() const { return tolerates_; }

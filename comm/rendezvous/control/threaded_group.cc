@@ -173,7 +173,7 @@ void ThreadedGroup::Fail(const Error& error) {
   loop_->Post([this, failure = Failure{error, rank_, -1, ""}] { plane_->Fail(failure); });
 }
 
-std::string ThreadedGroup::WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) {
+std::string ThreadedGroup::MissingRanks(uint64_t communicator, uint64_t sequence, Duration patience) {
   // Shared: the answer may come after this call has timed out.
   struct Answer {
     std::mutex mutex;

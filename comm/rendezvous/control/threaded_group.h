@@ -41,7 +41,7 @@ class ThreadedGroup : public Group, private RootLink {
   int failure_fd() const override { return failure_fd_.get(); }
   std::optional<Error> failure() const override;
   void Fail(const Error& error) override;
-  std::string WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration patience) override;
+  std::string MissingRanks(uint64_t communicator, uint64_t sequence, Duration patience) override;
   Status Leave(Deadline deadline) override;
   RootLink* root_link() override { return this; }
 

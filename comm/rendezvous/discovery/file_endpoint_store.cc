@@ -118,7 +118,7 @@ Status FileEndpointStore::CheckOwner(int own) const {
     return Unusable(path, fmt::format("belongs to uid {}, not to uid {}", found.st_uid, uid_));
   }
   if ((found.st_mode & kOthers) == 0) return {};
-  return Unusable(path, fmt::format("has mode {:o}, which lets others in", found.st_mode & 07777));
+  return Unusable(path, fmt::format("has mode {:o}, which gives other users access", found.st_mode & 07777));
 }
 
 Result<UniqueFd> FileEndpointStore::OpenOwn() const {

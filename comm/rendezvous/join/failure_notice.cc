@@ -18,17 +18,19 @@ constexpr Duration kLateComers = std::chrono::milliseconds(500);
 }  // namespace
 
 // A leader that received the failure before it sent its node's hello has left with its node.
-bool OthersMayCome(const ArrivedRanks& arrived) {
+bool MoreNodesMayCome(const ArrivedRanks& arrived) {
   if (!arrived.root) return arrived.leader && !arrived.WholeSubtreeIsHere();
   // If the nodes are known, they count: ranks that disagree on the size of the world may claim any number.
-  if (arrived.WholeNodeIsHere() && arrived.nodes > 0) return arrived.told_nodes.size() + 1 < arrived.nodes;
+  if (arrived.WholeNodeIsHere() && arrived.nodes > 0)
+    return arrived.notified_nodes.size() + 1 < arrived.nodes;
   return arrived.local + arrived.remote < arrived.world_size;
 }
 
 std::optional<Duration> TimeToStay(const ArrivedRanks& arrived, Code failure, Duration late_nodes,
                                    Duration until_deadline) {
   const bool knows_whom = arrived.root || (arrived.local_size >= 0 && arrived.below >= 0);
-  if (!knows_whom || !OthersMayCome(arrived) || failure == Code::kDeadline || late_nodes == Duration::zero())
+  if (!knows_whom || !MoreNodesMayCome(arrived) || failure == Code::kDeadline ||
+      late_nodes == Duration::zero())
     return std::nullopt;
   return std::clamp(until_deadline, Duration::zero(), late_nodes);
 }
@@ -49,7 +51,7 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
       upstream_(std::move(upstream)),
       children_(children),
       on_done_(std::move(on_done)),
-      speaks_for_late_nodes_(params_.arrived.below != 0 && OthersMayCome(params_.arrived)) {
+      speaks_for_late_nodes_(params_.arrived.below != 0 && MoreNodesMayCome(params_.arrived)) {
   children_.SetHandlers(
       [this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
       [this](ChildLinks::Source, const ChildLinks::Child& child, const Error&) { OnChildClosed(child); });
@@ -67,7 +69,7 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
     if (params_.from_above && !speaks_for_late_nodes_) upstream_->CloseAfterFlush();
   }
   for (const auto& entry : children_.all()) Send(entry.first);
-  stay_until_ = Clock::now() + (OthersMayCome(params_.arrived) ? kLateComers : Duration::zero());
+  stay_until_ = Clock::now() + (MoreNodesMayCome(params_.arrived) ? kLateComers : Duration::zero());
   timer_ = loop_.At(stay_until_, [this] { StayForLateRanks(); });
 }
 
@@ -97,12 +99,12 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
 
 void FailureNotice::OnChildClosed(const ChildLinks::Child& child) {
   // By name: of a node without its leader several processes come. A leader that had not sent its hello has none.
-  std::set<std::string>& told = params_.arrived.told_nodes;
+  std::set<std::string>& told = params_.arrived.notified_nodes;
   if (!child.same_node && child.nodes.empty()) told.insert(child.name);
   for (const std::string& node : child.nodes) {
     if (node != params_.node) told.insert(node);
   }
-  if (OnlyLaterRestartsAreHere() && (!OthersMayCome(params_.arrived) || Clock::now() >= stay_until_))
+  if (OnlyLaterRestartsAreHere() && (!MoreNodesMayCome(params_.arrived) || Clock::now() >= stay_until_))
     Finish();
 }
 

@@ -19,7 +19,7 @@
 namespace muster::rendezvous {
 
 // Whether ranks that this process waits for may still come.
-bool OthersMayCome(const ArrivedRanks& arrived);
+bool MoreNodesMayCome(const ArrivedRanks& arrived);
 
 // The time for which the root stays for ranks of any node, and a leader for those of its node if their number
 // is known: otherwise a late rank would wait until its own deadline. Absent: it waits for no rank. At the

@@ -61,7 +61,7 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
       upstream_(
           loop, request, deadline,
           {.on_accepted = [this](uint64_t remaining, bool first) { OnAccepted(remaining, first); },
-           .on_unheard = [this] { events_.on_unheard(); },
+           .on_not_accepted = [this] { events_.on_not_accepted(); },
            .on_leader_lost = [this](ProcessInfo leader) { OnLeaderLost(std::move(leader)); },
            .can_prove = [this] { return events_.can_prove(); },
            .on_later = [this](ByteView frame) { OnLater(frame); },

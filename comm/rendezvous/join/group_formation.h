@@ -35,7 +35,7 @@ class GroupFormation {
     // Upstream has accepted this process; its clock counts from now on.
     std::function<void()> on_accepted;
     // Upstream has gone before it accepted this process.
-    std::function<void()> on_unheard;
+    std::function<void()> on_not_accepted;
     // The leader of this node has ended or cannot prove itself, and the root may lack this fact:
     // lost_leader().
     std::function<void()> on_leader_lost;

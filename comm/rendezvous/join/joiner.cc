@@ -43,7 +43,7 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
       formation_(
           loop, request_, deadline_,
           {.on_accepted = [this] { root_.StopReporting(); },
-           .on_unheard = [this] { meeting_.Retry([this] { StartAgain(); }); },
+           .on_not_accepted = [this] { meeting_.Retry([this] { StartAgain(); }); },
            .on_leader_lost = [this] { OnLeaderLost(); },
            .can_prove = [this] { return root_.CanProve(); },
            .on_restart = [this] { OnRestart(); },
@@ -167,7 +167,7 @@ void Joiner::Fail(Failure failure, bool from_above) {
   const ArrivedRanks arrived = formation_.arrived();
   // Not the obstacle on its way to the root.
   if (const auto reported = Reported(); reported && !from_above && !arrived.root) failure = *reported;
-  if (arrived.root) failure.told_in = request_.log_file;
+  if (arrived.root) failure.logged_in = request_.log_file;
   deadline_.Stop();
   meeting_.Stop();
   root_.Stop();

@@ -58,7 +58,7 @@ class Joiner {
   // For reports. The ranks that have arrived so far: at the root, elsewhere null.
   const Arrivals* arrivals() const { return formation_.arrivals(); }
   // Another process has sent the failure to this one, and reports it to users.
-  bool failure_was_told() const { return notice_ && notice_->from_above(); }
+  bool failure_is_from_parent() const { return notice_ && notice_->from_above(); }
   // The group cannot form; this process only stays for ranks that are still on their way. OnDone follows.
   const Failure* failure() const { return notice_ && on_done_ ? &notice_->failure() : nullptr; }
 

@@ -92,7 +92,7 @@ void UpstreamLink::OnClosed(const Error& reason) {
   }
   // A process that has not accepted this one is no failed peer: it was in the previous group, which has just
   // ended.
-  if (!accepted_) return events_.on_unheard();
+  if (!accepted_) return events_.on_not_accepted();
   if (is_local_) return OnLeaderClosed();
   const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
   Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", name_, detail), ""});

@@ -23,7 +23,7 @@ class UpstreamLink {
     // Its clock counts from now on. `first`: the processes below have not received it.
     std::function<void(uint64_t remaining_milliseconds, bool first)> on_accepted;
     // It has gone before it accepted this process.
-    std::function<void()> on_unheard;
+    std::function<void()> on_not_accepted;
     // The leader of this node has ended or cannot prove its identity, and the root may lack this fact. The
     // argument is the leader, as a process that cannot join.
     std::function<void(ProcessInfo)> on_leader_lost;

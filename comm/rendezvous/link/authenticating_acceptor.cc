@@ -91,7 +91,7 @@ void AuthenticatingAcceptor::OnFrame(Id id, ByteView frame) {
   if (found == half_open_.end() || !found->second.handshake->WaitsForProver()) return;
   found->second.heard = true;
   found->second.own_turn = true;
-  table_.SetHeard(id);
+  table_.SetActive(id);
   found->second.clock->SetOwnTurn(true);
 }
 

@@ -57,11 +57,11 @@ void Exchanges::CheckHopeless(const std::set<int>& left) {
   if (const auto failure = tracker_.FindHopeless(left)) events_.fail(*failure);
 }
 
-void Exchanges::HearFromBelow(ByteView frame) {
+void Exchanges::ReceiveFromChild(ByteView frame) {
   if (const auto part = DecodeKeyedAllGather(frame)) Contribute(*part);
 }
 
-void Exchanges::HearFromAbove(ByteView frame) {
+void Exchanges::ReceiveFromParent(ByteView frame) {
   if (const auto whole = DecodeKeyedAllGather(frame)) Publish(*whole);
 }
 

@@ -33,8 +33,8 @@ class Exchanges {
 
   // A part of own ranks or of ranks below.
   void Contribute(const KeyedAllGather& part);
-  void HearFromAbove(ByteView frame);
-  void HearFromBelow(ByteView frame);
+  void ReceiveFromParent(ByteView frame);
+  void ReceiveFromChild(ByteView frame);
   // No rank waits for one that has left.
   void CheckHopeless(const std::set<int>& left);
 

@@ -30,7 +30,7 @@ void ExitReports::Finish(std::vector<RankEnd> ends, Duration patience) {
   Check();
 }
 
-void ExitReports::Hear(ChildLinks::Source source, ByteView frame) {
+void ExitReports::Receive(ChildLinks::Source source, ByteView frame) {
   Result<ExitReport> message = DecodeExitReport(frame);
   if (!message) return;
   Pass(std::move(message->ends));
@@ -63,7 +63,7 @@ void ExitReports::Check() {
 void ExitReports::Told() {
   links_.loop().Cancel(timer_);
   if (std::exchange(told_, true)) return;
-  if (events_.on_told) events_.on_told();
+  if (events_.on_reported) events_.on_reported();
 }
 
 }  // namespace muster::rendezvous

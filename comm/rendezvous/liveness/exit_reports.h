@@ -17,7 +17,7 @@ class ExitReports {
  public:
   struct Events {
     std::function<void(const std::vector<RankEnd>&)> on_ends;  // without a process above
-    std::function<void()> on_told;                             // once, after Finish: this process may end
+    std::function<void()> on_reported;                         // once, after Finish: this process may end
   };
   ExitReports(TreeLinks& links, Events events) : links_(links), events_(std::move(events)) {}
   ExitReports(const ExitReports&) = delete;
@@ -25,12 +25,12 @@ class ExitReports {
   ~ExitReports();
 
   // Own ends, in a group that is well.
-  void Tell(std::vector<RankEnd> ends) { Pass(std::move(ends)); }
+  void Send(std::vector<RankEnd> ends) { Pass(std::move(ends)); }
   // The own exit statuses, in a failed group, once every rank has the failure: the programs here have all
   // ended. Waits for those below at most `patience`, then for the answer from above at most 2 s.
   void Finish(std::vector<RankEnd> ends, Duration patience);
 
-  void Hear(ChildLinks::Source source, ByteView frame);
+  void Receive(ChildLinks::Source source, ByteView frame);
   // It has ended or is silent: no process waits for it.
   void GiveUp(ChildLinks::Source source);
   // From above: released, or no process is left there.

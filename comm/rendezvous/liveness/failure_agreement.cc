@@ -13,16 +13,16 @@ FailureAgreement::Step FailureAgreement::Find(const Failure& failure, bool has_u
 bool FailureAgreement::Agree(Failure failure, bool from_above, std::set<Source> below) {
   if (failure_) return false;
   failure_ = std::move(failure);
-  was_told_ = from_above;
-  not_told_ = std::move(below);
+  from_parent_ = from_above;
+  unconfirmed_ = std::move(below);
   return true;
 }
 
-FailureAgreement::Knows FailureAgreement::WhoKnows(bool has_upstream) {
-  if (!failure_ || !not_told_.empty() || everyone_knows_) return Knows::kNotAll;
+FailureAgreement::Knows FailureAgreement::KnownBy(bool has_upstream) {
+  if (!failure_ || !unconfirmed_.empty() || all_know_) return Knows::kNotAll;
   if (has_upstream) return Knows::kAllBelow;
-  everyone_knows_ = true;
-  return Knows::kEveryone;
+  all_know_ = true;
+  return Knows::kAll;
 }
 
 }  // namespace muster::rendezvous

@@ -32,24 +32,24 @@ class FailureAgreement {
   // The first failure, now that the process above is lost too: the earlier finding of this process, if any.
   const Failure& FirstWithoutUpstream(const Failure& loss) const { return found_ ? *found_ : loss; }
   // Another process has reported the failure to this one, and reports it to the user.
-  bool was_told() const { return was_told_; }
+  bool from_parent() const { return from_parent_; }
 
   // This child has the failure, or never will.
-  void Confirm(Source child) { not_told_.erase(child); }
+  void Confirm(Source child) { unconfirmed_.erase(child); }
   // The children that have not confirmed are waited for no longer.
-  std::set<Source> GiveUp() { return std::exchange(not_told_, {}); }
-  enum class Knows { kNotAll, kAllBelow, kEveryone };
-  // kEveryone: once.
-  Knows WhoKnows(bool has_upstream);
+  std::set<Source> GiveUp() { return std::exchange(unconfirmed_, {}); }
+  enum class Knows { kNotAll, kAllBelow, kAll };
+  // kAll: once.
+  Knows KnownBy(bool has_upstream);
   // From above: every rank has the failure. False: known already.
-  bool HearEveryoneKnows() { return !std::exchange(everyone_knows_, true); }
+  bool MarkKnownByAll() { return !std::exchange(all_know_, true); }
 
  private:
   std::optional<Failure> found_;  // passed up
   std::optional<Failure> failure_;
-  bool was_told_ = false;
-  std::set<Source> not_told_;
-  bool everyone_knows_ = false;
+  bool from_parent_ = false;
+  std::set<Source> unconfirmed_;
+  bool all_know_ = false;
 };
 
 }  // namespace muster::rendezvous

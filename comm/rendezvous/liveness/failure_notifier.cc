@@ -9,7 +9,7 @@ namespace {
 // A failure that the root does not confirm within this goes down anyway.
 constexpr Duration kConfirmation = std::chrono::seconds(2);
 // The root does not wait longer than this for every process to confirm.
-constexpr Duration kEveryoneKnowsWithin = std::chrono::seconds(5);
+constexpr Duration kAllKnowWithin = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -32,47 +32,47 @@ void FailureNotifier::Fail(const Failure& failure) {
 
 // The one place where this process receives the group's failure.
 void FailureNotifier::Announce(Failure failure, bool from_above) {
-  if (links_.is_root()) failure.told_in = log_file_;
+  if (links_.is_root()) failure.logged_in = log_file_;
   std::set<Source> below;
   for (const auto& [source, child] : links_.children().all()) below.insert(source);
   if (!failures_.Agree(std::move(failure), from_above, std::move(below))) return;
   links_.loop().Cancel(confirmation_timer_);
   links_.children().SendAll(Encode(*failures_.failure()));
-  give_up_timer_ = links_.loop().After(kEveryoneKnowsWithin, [this] { GiveUp(); });
+  give_up_timer_ = links_.loop().After(kAllKnowWithin, [this] { GiveUp(); });
   events_.on_failure(*failures_.failure());
-  CheckEveryoneKnows();
+  CheckAllKnow();
 }
 
 void FailureNotifier::GiveUp() {
   for (const Source source : failures_.GiveUp()) events_.on_give_up(source);
-  CheckEveryoneKnows();
+  CheckAllKnow();
 }
 
-void FailureNotifier::CheckEveryoneKnows() {
-  switch (failures_.WhoKnows(links_.upstream() != nullptr)) {
+void FailureNotifier::CheckAllKnow() {
+  switch (failures_.KnownBy(links_.upstream() != nullptr)) {
     case FailureAgreement::Knows::kNotAll:
       return;
     case FailureAgreement::Knows::kAllBelow:
       links_.SendUp(EncodeBare(ControlType::kFailureKnown));
       return;
-    case FailureAgreement::Knows::kEveryone:
+    case FailureAgreement::Knows::kAll:
       links_.loop().Cancel(give_up_timer_);
-      links_.children().SendAll(EncodeBare(ControlType::kEveryoneKnows));
-      events_.on_everyone_knows();
+      links_.children().SendAll(EncodeBare(ControlType::kAllKnow));
+      events_.on_all_know();
   }
 }
 
-void FailureNotifier::HearFromAbove(ByteView frame) {
+void FailureNotifier::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kFailure) {
     if (auto failure = DecodeFailure(frame)) Announce(*std::move(failure), true);
     return;
   }
-  if (!failures_.HearEveryoneKnows()) return;
+  if (!failures_.MarkKnownByAll()) return;
   links_.children().SendAll(frame);
-  events_.on_everyone_knows();
+  events_.on_all_know();
 }
 
-void FailureNotifier::HearFromBelow(Source source, ByteView frame) {
+void FailureNotifier::ReceiveFromChild(Source source, ByteView frame) {
   if (ControlTypeOf(frame) != ControlType::kFailure) return Forget(source);
   if (const auto failure = DecodeFailure(frame)) Fail(*failure);
 }
@@ -81,12 +81,12 @@ void FailureNotifier::LoseUpstream(const Failure& loss) {
   if (!failure()) return Announce(failures_.FirstWithoutUpstream(loss));
   // The process above has the failure; without it no process reports that every rank has it.
   failures_.GiveUp();
-  CheckEveryoneKnows();
+  CheckAllKnow();
 }
 
 void FailureNotifier::Forget(Source source) {
   failures_.Confirm(source);
-  CheckEveryoneKnows();
+  CheckAllKnow();
 }
 
 }  // namespace muster::rendezvous

@@ -1,7 +1,7 @@
 // Carries the group's first failure through the tree. A finding goes up, the root's decision (failure_agreement.h)
 // goes down, and each process confirms it once all below have.
 //
-//   up    Failure, FailureKnown       down  Failure, EveryoneKnows
+//   up    Failure, FailureKnown       down  Failure, AllKnow
 //
 // Part of a ControlPlane, on its EventLoop; nothing blocks.
 #pragma once
@@ -21,7 +21,7 @@ class FailureNotifier {
   struct Events {
     std::function<void()> on_pass_up;  // a finding is about to go up: earlier messages must go first
     std::function<void(const Failure&)> on_failure;  // once
-    std::function<void()> on_everyone_knows;         // once, after on_failure
+    std::function<void()> on_all_know;               // once, after on_failure
     std::function<void(Source)> on_give_up;          // this child has not confirmed in time
   };
 
@@ -33,12 +33,12 @@ class FailureNotifier {
   ~FailureNotifier();
 
   const std::optional<Failure>& failure() const { return failures_.failure(); }
-  bool was_told() const { return failures_.was_told(); }
+  bool from_parent() const { return failures_.from_parent(); }
 
   // A finding of this process or of one below.
   void Fail(const Failure& failure);
-  void HearFromAbove(ByteView frame);
-  void HearFromBelow(Source source, ByteView frame);
+  void ReceiveFromParent(ByteView frame);
+  void ReceiveFromChild(Source source, ByteView frame);
   // Without the process above, this process decides.
   void LoseUpstream(const Failure& loss);
   // A child has ended or is silent: it confirms nothing more.
@@ -47,7 +47,7 @@ class FailureNotifier {
  private:
   void Announce(Failure failure, bool from_above = false);
   void GiveUp();
-  void CheckEveryoneKnows();
+  void CheckAllKnow();
 
   TreeLinks& links_;
   const uint64_t log_file_;

@@ -36,7 +36,7 @@ LeaveProtocol::Taken LeaveProtocol::Take(const std::vector<int>& ranks, bool has
   if (!has_upstream) return taken;
   unsent_.insert(unsent_.end(), ranks.begin(), ranks.end());
   // The ranks of a node end together: theirs are collected for a moment, unless they are the last.
-  taken.pass_up = NobodyIsLeftBelow() ? PassUp::kNow : PassUp::kSoon;
+  taken.pass_up = AllBelowHaveLeft() ? PassUp::kNow : PassUp::kSoon;
   return taken;
 }
 
@@ -51,7 +51,7 @@ bool LeaveProtocol::AllHaveLeft(const std::vector<int>& ranks) const {
   return std::ranges::all_of(ranks, [this](int rank) { return HasLeft(rank); });
 }
 
-bool LeaveProtocol::NobodyIsLeftBelow() const {
+bool LeaveProtocol::AllBelowHaveLeft() const {
   return AllHaveLeft(own_ranks_) &&
          std::ranges::all_of(children_, [this](const auto& child) { return AllHaveLeft(child.second); });
 }
@@ -59,7 +59,7 @@ bool LeaveProtocol::NobodyIsLeftBelow() const {
 // Below the root a process waits for its release from above; without a process above, the own node decides.
 LeaveProtocol::End LeaveProtocol::MayEnd(bool has_upstream) const {
   const bool needed = is_root_ ? std::cmp_less(left_.size(), roster_.size())
-                               : has_upstream || !leaving_ || !NobodyIsLeftBelow();
+                               : has_upstream || !leaving_ || !AllBelowHaveLeft();
   if (released_ || needed) return End::kNotYet;
   return children_.empty() ? End::kNow : End::kWhenChildrenAreGone;
 }

@@ -54,7 +54,7 @@ class LeaveProtocol {
   std::optional<Error> FindAtWork(int rank) const;
 
  private:
-  bool NobodyIsLeftBelow() const;
+  bool AllBelowHaveLeft() const;
   bool KnowsOf(int rank) const;
 
   const Roster& roster_;

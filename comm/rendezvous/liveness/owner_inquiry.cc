@@ -34,7 +34,7 @@ void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
   if (!params_.links.SendUp(Encode(question))) Deliver(OwnerAnswer{.id = id});
 }
 
-void OwnerInquiry::HearFromAbove(ByteView frame) {
+void OwnerInquiry::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kOwnerAsked) {
     if (const auto question = DecodeOwnerQuestion(frame)) Collect(*question, ChildLinks::kSelf);
     return;
@@ -46,8 +46,8 @@ void OwnerInquiry::HearFromAbove(ByteView frame) {
   params_.links.children().Send(passed.mapped(), frame);
 }
 
-void OwnerInquiry::HearFromBelow(ChildLinks::Source source, ByteView frame) {
-  if (ControlTypeOf(frame) == ControlType::kOwnerTold) {
+void OwnerInquiry::ReceiveFromChild(ChildLinks::Source source, ByteView frame) {
+  if (ControlTypeOf(frame) == ControlType::kOwnerAnswered) {
     if (const auto answer = DecodeOwnerAnswer(frame)) Take(source, *answer);
     return;
   }

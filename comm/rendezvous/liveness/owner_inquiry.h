@@ -37,8 +37,8 @@ class OwnerInquiry {
 
   // `on_answer` is called once, immediately or later, unless this ends before. The question's id is set here.
   void Ask(OwnerQuestion question, OnAnswer on_answer);
-  void HearFromAbove(ByteView frame);
-  void HearFromBelow(ChildLinks::Source source, ByteView frame);
+  void ReceiveFromParent(ByteView frame);
+  void ReceiveFromChild(ChildLinks::Source source, ByteView frame);
   // A child has gone: it answers nothing more.
   void Forget(ChildLinks::Source source);
 

@@ -18,7 +18,7 @@ Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame) {
   return DecodeFrame<OwnerQuestion>(frame, "question for an owner");
 }
 
-Bytes Encode(const OwnerAnswer& answer) { return EncodeFields(ControlType::kOwnerTold, answer); }
+Bytes Encode(const OwnerAnswer& answer) { return EncodeFields(ControlType::kOwnerAnswered, answer); }
 Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame) {
   return DecodeFrame<OwnerAnswer>(frame, "answer about an owner");
 }

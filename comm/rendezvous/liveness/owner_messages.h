@@ -25,7 +25,7 @@ struct OwnerQuestion {
 
 // From the least to the most specific.
 enum class OwnerKind : uint8_t {
-  kNobody,    // no such connection on the node, or closed meanwhile
+  kNoOwner,   // no such connection on the node, or closed meanwhile
   kUser,      // the group's user, but no program of the group
   kStranger,  // another user
   kProgram,   // a program of the group
@@ -33,8 +33,8 @@ enum class OwnerKind : uint8_t {
 
 struct OwnerAnswer {
   uint64_t id = 0;
-  OwnerKind kind = OwnerKind::kNobody;
-  uid_t uid = 0;            // unless kNobody
+  OwnerKind kind = OwnerKind::kNoOwner;
+  uid_t uid = 0;            // unless kNoOwner
   int rank = -1;            // of kProgram
   uint32_t generation = 0;  // of kProgram: number of earlier programs of this rank that used the store
 

@@ -92,8 +92,8 @@ void Fields(auto& wire, Is<FormedGroup> auto& group) {
 }
 
 void Fields(auto& wire, Is<Failure> auto& failure) {
-  wire(failure.error, failure.rank, failure.exit_status, failure.stderr_tail, failure.as_told,
-       failure.told_in);
+  wire(failure.error, failure.rank, failure.exit_status, failure.stderr_tail, failure.as_requested,
+       failure.logged_in);
 }
 
 void Fields(auto& wire, Is<KeyedAllGather> auto& exchange) {

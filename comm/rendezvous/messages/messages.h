@@ -19,13 +19,13 @@
 namespace muster::rendezvous {
 
 enum class ControlType : uint8_t {
-  kHello = 1,      // up: the processes and ranks that have arrived
-  kAccepted,       // down: received; the accepting process, and the time that the root still waits
-  kLater,          // down: these ranks' previous group is still running; wait here until this connection ends
-  kRoster,         // down: the group is formed
-  kFailure,        // up: a rank's finding; down: the group's first failure
-  kFailureKnown,   // up: all processes below have the failure
-  kEveryoneKnows,  // down: every rank has the failure
+  kHello = 1,     // up: the processes and ranks that have arrived
+  kAccepted,      // down: received; the accepting process, and the time that the root still waits
+  kLater,         // down: these ranks' previous group is still running; wait here until this connection ends
+  kRoster,        // down: the group is formed
+  kFailure,       // up: a rank's finding; down: the group's first failure
+  kFailureKnown,  // up: all processes below have the failure
+  kAllKnow,       // down: every rank has the failure
   kKeyedAllGather,    // up: contributions of ranks
   kKeyedAllGathered,  // down: all contributions
   kLeave,             // up: these ranks are done
@@ -39,7 +39,7 @@ enum class ControlType : uint8_t {
   kLate,              // up: a rank below has waited long in an operation
   kGroupStatus,       // to `muster status`
   kOwnerAsked,        // up to the root, then down: requests the owner of a connection (owner_messages.h)
-  kOwnerTold,         // the answer, back the same way
+  kOwnerAnswered,     // the answer, back the same way
   kEnded,             // up: exit statuses of programs (exit_report.h)
   kJobEnd,            // down: when the job's time is over
   kVersions,          // both ways, inside a node: the protocol versions of the sender (versions.h)
@@ -110,11 +110,11 @@ struct Acceptance {
 // The reason for the end of a group, as every rank receives it.
 struct Failure {
   Error error;
-  int rank = -1;            // the rank at fault; -1: none in particular
-  int exit_status = -1;     // exit status of its program, as a shell shows it; -1: not known
-  std::string stderr_tail;  // the last lines of its program's stderr
-  bool as_told = false;     // it ended on request: the group must not start again
-  uint64_t told_in = 0;     // the root's log file with the report (LogFileNumber); 0: none is known
+  int rank = -1;              // the rank at fault; -1: none in particular
+  int exit_status = -1;       // exit status of its program, as a shell shows it; -1: not known
+  std::string stderr_tail;    // the last lines of its program's stderr
+  bool as_requested = false;  // it ended on request: the group must not start again
+  uint64_t logged_in = 0;     // the root's log file with the report (LogFileNumber); 0: none is known
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };

@@ -100,7 +100,7 @@ void PmiKvs::Rest() {
   resting_ = true;
   const auto lock = LockUntil(mutex_, deadline.when());
   if (!lock || broken_) return;
-  [[maybe_unused]] const auto heard = HearWhatIsOwed(deadline);
+  [[maybe_unused]] const auto heard = ReceiveOutstanding(deadline);
 }
 
 std::string PmiKvs::Describe() const { return fmt::format("the PMI server at PMI_FD={}", access_.fd); }
@@ -160,7 +160,7 @@ Status PmiKvs::Greet(Deadline deadline) {
 }
 
 // Answers come in the order of the requests, including those to requests that timed out.
-Status PmiKvs::HearWhatIsOwed(Deadline deadline) {
+Status PmiKvs::ReceiveOutstanding(Deadline deadline) {
   for (; !owed_.empty(); owed_.pop_front()) MUSTER_CHECK(Receive(owed_.front(), deadline));
   return {};
 }
@@ -168,7 +168,7 @@ Status PmiKvs::HearWhatIsOwed(Deadline deadline) {
 Result<PmiMessage> PmiKvs::Transact(PmiVersion version, std::string_view question, const Fields& fields,
                                     std::string_view answer, Deadline deadline) {
   if (broken_) return tl::unexpected<Error>(*broken_);
-  MUSTER_CHECK(HearWhatIsOwed(deadline));
+  MUSTER_CHECK(ReceiveOutstanding(deadline));
   MUSTER_CHECK(Send(EncodePmi(version, question, fields), deadline));
   owed_.push_back(version);
   MUSTER_TRY(PmiMessage message, Receive(version, deadline));

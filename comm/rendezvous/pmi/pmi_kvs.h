@@ -54,7 +54,7 @@ class PmiKvs : public LauncherKvs {
   Status Greet(Deadline deadline);
   Result<PmiMessage> Transact(PmiVersion version, std::string_view question, const Fields& fields,
                               std::string_view answer, Deadline deadline);
-  Status HearWhatIsOwed(Deadline deadline);
+  Status ReceiveOutstanding(Deadline deadline);
   Result<PmiMessage> Receive(PmiVersion version, Deadline deadline);
   Status Send(std::string_view text, Deadline deadline);
   Status Wait(short events, Deadline deadline) const;

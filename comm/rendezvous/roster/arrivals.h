@@ -26,11 +26,11 @@ struct ArrivedRanks {
   bool root = false;
   bool leader = false;  // of its node; the root is one, too
   int world_size = 0;
-  size_t nodes = 0;                    // of the launch; 0: unknown
-  int local_size = -1;                 // ranks of this node; -1: unknown
-  int local = 0;                       // of them have come, with the process's own
-  int remote = 0;                      // have come from other nodes
-  std::set<std::string> told_nodes{};  // other nodes that have received the group's failure
+  size_t nodes = 0;                        // of the launch; 0: unknown
+  int local_size = -1;                     // ranks of this node; -1: unknown
+  int local = 0;                           // of them have come, with the process's own
+  int remote = 0;                          // have come from other nodes
+  std::set<std::string> notified_nodes{};  // other nodes that have received the group's failure
   int below = 0;  // ranks on the nodes below this one in the tree of leaders; -1: unknown
 
   bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }

@@ -25,8 +25,8 @@ std::vector<net::SocketAddress> Resolve(const std::string& node, uint16_t port) 
 
 }  // namespace
 
-SilentNodes::SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Tell tell)
-    : loop_(loop), port_(port), which_(std::move(which)), tell_(std::move(tell)), names_(loop.mailbox()) {
+SilentNodes::SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Report report)
+    : loop_(loop), port_(port), which_(std::move(which)), report_(std::move(report)), names_(loop.mailbox()) {
   timer_ = loop_.After(patience, [this] { Look(); });
 }
 
@@ -51,7 +51,7 @@ void SilentNodes::Probe(const Addresses& addresses) {
 }
 
 void SilentNodes::Conclude() {
-  for (const auto& [node, probe] : probes_) tell_(node, probe->answered() > 0);
+  for (const auto& [node, probe] : probes_) report_(node, probe->answered() > 0);
   probes_.clear();
   timer_ = loop_.After(kLookAgain, [this] { Look(); });
 }

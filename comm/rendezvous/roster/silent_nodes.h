@@ -21,10 +21,10 @@ namespace muster::rendezvous {
 class SilentNodes {
  public:
   using Which = std::function<std::vector<std::string>()>;
-  using Tell = std::function<void(const std::string& node, bool reached)>;
+  using Report = std::function<void(const std::string& node, bool reached)>;
 
   // First check after `patience`. `port`: any; a refused connection is an answer.
-  SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Tell tell);
+  SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Report report);
   SilentNodes(const SilentNodes&) = delete;
   SilentNodes& operator=(const SilentNodes&) = delete;
   ~SilentNodes();
@@ -39,7 +39,7 @@ class SilentNodes {
   net::EventLoop& loop_;
   const uint16_t port_;
   Which which_;
-  Tell tell_;
+  Report report_;
   net::ThreadWorker names_;
   net::EventLoop::TimerId timer_ = 0;
   std::map<std::string, std::unique_ptr<net::ReachProbe>> probes_;

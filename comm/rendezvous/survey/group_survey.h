@@ -38,8 +38,10 @@ class GroupSurvey {
   void AskAll(Duration patience, Surveyor::OnAnswer then);
   // An own rank, or a rank below, has waited long in an operation.
   void NoteLate();
-  void HearFromAbove(ByteView frame) { surveyor_.HearFromAbove(frame); }
-  void HearFromBelow(ChildLinks::Source source, ByteView frame) { surveyor_.HearFromBelow(source, frame); }
+  void ReceiveFromParent(ByteView frame) { surveyor_.ReceiveFromParent(frame); }
+  void ReceiveFromChild(ChildLinks::Source source, ByteView frame) {
+    surveyor_.ReceiveFromChild(source, frame);
+  }
   // Stops the answers to `muster status` and the log lines about stragglers.
   void Stop();
 

@@ -65,13 +65,13 @@ void StragglerWatch::Take(const std::vector<RankReport>& reports) {
   Duration pause = Duration::max();
   for (const WaitingCall& call : calls) {
     if (!call.left.empty()) return on_hopeless_(call);
-    pause = std::min(pause, Tell(call));
+    pause = std::min(pause, Report(call));
   }
   if (pause != Duration::max()) AskIn(pause);
   if (std::exchange(ask_again_, false)) OnLate();
 }
 
-Duration StragglerWatch::Tell(const WaitingCall& call) {
+Duration StragglerWatch::Report(const WaitingCall& call) {
   const uint64_t waited = call.call.milliseconds;
   uint64_t& next = next_[NameOf(call)];
   if (waited >= next) {

@@ -40,7 +40,7 @@ class StragglerWatch {
   void AskNow();
   void Take(const std::vector<RankReport>& reports);
   // The pause before the next survey.
-  Duration Tell(const WaitingCall& call);
+  Duration Report(const WaitingCall& call);
 
   net::EventLoop& loop_;
   const Roster& roster_;

@@ -48,12 +48,12 @@ void Surveyor::AskAll(const Survey& survey, OnAnswer then) {
   question.survey = survey;
   question.survey.number = number;
   question.then = std::move(then);
-  question.timer = loop_.After(TimeOf(survey) + kGrace, [this, number] { AskNearBy(number); });
-  if (!at_.send_up(Encode(question.survey))) AskNearBy(number);
+  question.timer = loop_.After(TimeOf(survey) + kGrace, [this, number] { AskThisNode(number); });
+  if (!at_.send_up(Encode(question.survey))) AskThisNode(number);
 }
 
 // The root is silent: report the ranks known here.
-void Surveyor::AskNearBy(uint64_t number) {
+void Surveyor::AskThisNode(uint64_t number) {
   auto node = questions_.extract(number);
   if (node.empty()) return;
   Question& question = node.mapped();
@@ -66,7 +66,7 @@ void Surveyor::AskNearBy(uint64_t number) {
   });
 }
 
-void Surveyor::HearFromAbove(ByteView frame) {
+void Surveyor::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kSurvey) {
     const auto survey = DecodeSurvey(frame);
     if (!survey) return;
@@ -83,7 +83,7 @@ void Surveyor::HearFromAbove(ByteView frame) {
   node.mapped().then(*std::move(answer));
 }
 
-void Surveyor::HearFromBelow(ChildLinks::Source source, ByteView frame) {
+void Surveyor::ReceiveFromChild(ChildLinks::Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kSurvey) {
     const auto survey = DecodeSurvey(frame);
     if (!survey) return;

@@ -47,8 +47,8 @@ class Surveyor {
   void AskBelow(const Survey& survey, OnAnswer then);
 
   // Survey or Surveyed.
-  void HearFromAbove(ByteView frame);
-  void HearFromBelow(ChildLinks::Source source, ByteView frame);
+  void ReceiveFromParent(ByteView frame);
+  void ReceiveFromChild(ChildLinks::Source source, ByteView frame);
 
  private:
   struct Round {
@@ -65,7 +65,7 @@ class Surveyor {
 
   void Take(uint64_t number, const Reports& reports);
   void Finish(uint64_t number);
-  void AskNearBy(uint64_t number);
+  void AskThisNode(uint64_t number);
   RankReport Silent(int rank) const;
   void AddAbsent(Reports& reports) const;
 

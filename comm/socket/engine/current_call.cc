@@ -66,7 +66,7 @@ std::vector<int> CurrentCall::WorldRanks(std::vector<int> peers) const {
 
 Error CurrentCall::DeadlineError(const std::vector<int>& peers) const {
   // The rank that all wait for is rarely a peer that this one exchanges bytes with.
-  const std::string missing = AskWhoIsMissing(group_, call_, connections_.own_rank());
+  const std::string missing = AskForMissingRanks(group_, call_, connections_.own_rank());
   if (!missing.empty()) return clock_.DeadlineError(call_, missing);
   return clock_.DeadlineError(call_, DescribeRanks(group_.roster(), WorldRanks(peers)));
 }

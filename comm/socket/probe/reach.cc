@@ -50,7 +50,7 @@ class Prober {
       loop_.RunReady();
       acceptor_.OnTime();
       SettleDials();
-      Tell();
+      Report();
     }
     return {};
   }
@@ -127,7 +127,7 @@ class Prober {
                           FormatDuration(options_.connect + kProof));
   }
 
-  void Tell() {
+  void Report() {
     if (!options_.progress || !tell_.Expired()) return;
     tell_ = Deadline::After(kProgressEvery);
     std::vector<int> waited_for;

@@ -135,8 +135,8 @@ TEST(Child, GoesOnLookingWhereAFileMayNotBeStarted) {
 Error StartedByAnOrdinaryUser(const ChildOptions& options) {
   Error error;
   std::thread([&] {
-    constexpr uid_t kNobody = 65534;
-    if (geteuid() == 0) syscall(SYS_setresuid, kNobody, kNobody, kNobody);  // of this thread alone
+    constexpr uid_t kNoOwner = 65534;
+    if (geteuid() == 0) syscall(SYS_setresuid, kNoOwner, kNoOwner, kNoOwner);  // of this thread alone
     const auto child = Child::Start(options);
     if (!child) error = child.error().error;
   }).join();

@@ -130,7 +130,7 @@ struct EndCase {
   int graces;      // how often run.grace passed before the end
   ChildExit exit;  // of the program
   Duration after;  // the signal
-  bool as_told;
+  bool as_requested;
   bool by_signal;
   int status;
 };
@@ -161,7 +161,7 @@ TEST(EndRequest, Judges) {
     request.Take(c.signal, kStart);
     for (int i = 0; i < c.graces; ++i) request.OnGraceOver();
     const EndRequest::Verdict verdict = request.Judge(c.exit, kStart + c.after);
-    EXPECT_EQ(verdict.as_told, c.as_told) << c.name;
+    EXPECT_EQ(verdict.as_requested, c.as_requested) << c.name;
     EXPECT_EQ(verdict.by_signal, c.by_signal) << c.name;
     EXPECT_EQ(verdict.exit_status, c.status) << c.name;
   }
@@ -171,7 +171,7 @@ TEST(EndRequest, WithoutASignalNothingIsExplained) {
   const EndRequest request(kGrace);
   EXPECT_FALSE(request.Explains(kStart));
   const EndRequest::Verdict verdict = request.Judge({0, SIGTERM}, kStart);
-  EXPECT_FALSE(verdict.as_told);
+  EXPECT_FALSE(verdict.as_requested);
   EXPECT_EQ(verdict.exit_status, 143);
 }
 

@@ -91,7 +91,7 @@ TEST(RunRecorder, HearsOfOthersAndIgnoresRanksThatAreNone) {
   stranger.rank = 4;
   rendezvous::RankEnd nobody = end;
   nobody.rank = -1;
-  recorder.Hear({end, stranger, nobody});
+  recorder.AddEnds({end, stranger, nobody});
   const RunRecord record = recorder.Finish(7, Nobody);
   EXPECT_EQ(record.ranks[3].end, end);
   EXPECT_EQ(record.exit_status, 7);

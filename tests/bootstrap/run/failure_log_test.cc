@@ -45,7 +45,7 @@ TEST(FailureLog, TheProcessesThatLogAFailure) {
 TEST(FailureLog, ALogFileOfItsOwnGetsOneLine) {
   rendezvous::Failure failure = ExitOf(1, 3);
   failure.error.hint = "a hint";
-  failure.told_in = 7;
+  failure.logged_in = 7;
   const RunPlace place = PlaceOf(2);
   EXPECT_EQ(LogOf(place, failure, true, 0), FailureLog::kSilent);
   EXPECT_EQ(LogOf(place, failure, true, 7), FailureLog::kSilent);
@@ -55,7 +55,7 @@ TEST(FailureLog, ALogFileOfItsOwnGetsOneLine) {
   EXPECT_EQ(FailureLine(place, failure, FailureLog::kFull), ToString(failure.error));
   EXPECT_EQ(FailureLine(PlaceOf(1), failure, FailureLog::kApart),
             "rank failed; the log of rank 0 on n0 has the cause");
-  failure.as_told = true;
+  failure.as_requested = true;
   EXPECT_EQ(FailureLine(place, failure, FailureLog::kApart),
             "ending: rank failed; the log of rank 0 on n0 has the cause");
 }

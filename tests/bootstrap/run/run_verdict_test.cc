@@ -69,14 +69,14 @@ TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
     EXPECT_EQ(verdict.ProgramEnded({0, kExit1}, true, now), RunSteps{RunStep::kReport});
     const rendezvous::Failure failure =
         FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "the last line", now);
-    EXPECT_EQ(failure.as_told, one.told);
+    EXPECT_EQ(failure.as_requested, one.told);
     EXPECT_EQ(failure.exit_status, 1);
     EXPECT_EQ(failure.stderr_tail, "the last line");
     EXPECT_EQ(failure.error.message, "rank 0 on n0 failed: exit 1");
     ASSERT_TRUE(verdict.Failed(failure));
     EXPECT_EQ(verdict.MayStartAgain(), !one.told);
     EXPECT_EQ(verdict.LogsSummary(now), !one.told);
-    EXPECT_EQ(ToldToEnd(verdict.place(), verdict.request(), now).has_value(), one.told);
+    EXPECT_EQ(EndAsRequested(verdict.place(), verdict.request(), now).has_value(), one.told);
   }
 }
 
@@ -88,19 +88,19 @@ TEST(RunVerdict, AProgramThatASignalEndedIsReportedWithThatSignal) {
       FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart);
   EXPECT_EQ(failure.error.message, "terminated: rank 2 on n1 received SIGTERM");
   EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
-  EXPECT_TRUE(failure.as_told);
+  EXPECT_TRUE(failure.as_requested);
 }
 
 // A signal to a whole step reaches the program and its supervisor in either order.
 TEST(RunVerdict, ASignalThatReachedOnlyTheProgramIsAwaited) {
   RunVerdict verdict = VerdictOf(2);
   EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReportSoon});
-  EXPECT_FALSE(
-      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart).as_told);
+  EXPECT_FALSE(FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart)
+                   .as_requested);
   verdict.request().Take(Signal(SIGTERM), kStart + milliseconds(100));
   EXPECT_TRUE(FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "",
                                kStart + milliseconds(200))
-                  .as_told);
+                  .as_requested);
   RunVerdict killed = VerdictOf(2);
   EXPECT_EQ(killed.ProgramEnded({2, {0, SIGKILL}}, true, kStart), RunSteps{RunStep::kReport});
 }
@@ -275,7 +275,7 @@ TEST(RunVerdict, AWorldOfOneIsOverWithItsProgram) {
   EXPECT_EQ(expecting.Next(true, true), RunSteps{RunStep::kFinish});
   RunVerdict failed(facts);
   failed.Failed(ExitOf(0, 3));
-  failed.EveryoneKnows();
+  failed.AllKnow();
   EXPECT_EQ(failed.Next(true, false), RunSteps{RunStep::kFinish});
   failed.Finish();
   EXPECT_EQ(failed.status(), 3);
@@ -286,12 +286,12 @@ TEST(RunVerdict, AFailedRunEndsWhenAllKnowAndTheRootHasTheEnds) {
   RunVerdict verdict = VerdictOf(1);
   verdict.Failed(ExitOf(3, 5));
   EXPECT_EQ(verdict.Next(false, true), RunSteps{});
-  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kAwaitEveryoneKnows});
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kAwaitAllKnow});
   EXPECT_EQ(verdict.Next(true, true), RunSteps{});
-  verdict.EveryoneKnows();
+  verdict.AllKnow();
   EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kSendEnds});
   EXPECT_EQ(verdict.Next(true, true), RunSteps{});
-  verdict.EndsReceived();
+  verdict.EndsReported();
   EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kFinish});
   verdict.Finish();
   verdict.Finish(0);
@@ -311,10 +311,10 @@ TEST(RunVerdict, ASignalAfterTheProgramsHaveEnded) {
   EXPECT_EQ(failure.error.message, "terminated: rank 1 on n0 received SIGTERM");
   EXPECT_EQ(failure.rank, 1);
   EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
-  EXPECT_TRUE(failure.as_told);
+  EXPECT_TRUE(failure.as_requested);
   // Only the report of how the programs ended is on its way.
   verdict.Failed(failure);
-  verdict.EveryoneKnows();
+  verdict.AllKnow();
   verdict.Next(true, true);
   EXPECT_EQ(verdict.SignalledAfterPrograms(SIGTERM, later), RunSteps{RunStep::kFinishSoon});
 }
@@ -337,7 +337,7 @@ TEST(RunVerdict, MayStartAgainOnlyAfterAnExitStatusOfItsOwn) {
   EXPECT_TRUE(may(ExitOf(3)));
   EXPECT_FALSE(may(LossOf(3)));
   rendezvous::Failure told = ExitOf(3, 130);
-  told.as_told = true;
+  told.as_requested = true;
   EXPECT_FALSE(may(told));
 }
 

@@ -35,11 +35,13 @@ TEST_F(MemberProofTest, NamesWhoDidNotKnowTheKey) {
                   AnswerChallenge(stranger, MemberSide::kConnector, connector, acceptor));
   ASSERT_FALSE(connecting);
   EXPECT_EQ(connecting.error().code, Code::kAuthentication);
-  EXPECT_EQ(connecting.error().message, "what connected as rank 3 does not know the key of this group");
+  EXPECT_EQ(connecting.error().message,
+            "the process that connected as rank 3 does not have the key of this group");
   const Status answering = CheckAnswer(context, MemberSide::kAcceptor, connector, acceptor,
                                        AnswerChallenge(stranger, MemberSide::kAcceptor, connector, acceptor));
   ASSERT_FALSE(answering);
-  EXPECT_EQ(answering.error().message, "what answered as rank 5 does not know the key of this group");
+  EXPECT_EQ(answering.error().message,
+            "the process that answered as rank 5 does not have the key of this group");
 }
 
 TEST_F(MemberProofTest, AnAnswerFitsOneConnectionOneDirectionAndOneGroup) {

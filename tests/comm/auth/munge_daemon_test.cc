@@ -14,7 +14,7 @@
 namespace muster::auth {
 namespace {
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kNoOwner = 65534;
 
 class MungeDaemonTest : public testing::Test {
  protected:
@@ -105,7 +105,7 @@ TEST_F(MungeDaemonTest, AnotherUsersCredentialCarriesItsUid) {
   UniqueFd write_end(ends[1]);
   const pid_t child = fork();
   if (child == 0) {
-    if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(1);
+    if (setgid(kNoOwner) != 0 || setuid(kNoOwner) != 0) _exit(1);
     const Result<Bytes> credential = munge->Encode(AsBytes("payload"), 0);
     if (!credential) _exit(2);
     _exit(write(write_end.get(), credential->data(), credential->size()) ==
@@ -122,7 +122,7 @@ TEST_F(MungeDaemonTest, AnotherUsersCredentialCarriesItsUid) {
   credential.resize(static_cast<size_t>(length));
   const Result<MungeCredential> decoded = munge->Decode(credential);
   ASSERT_TRUE(decoded) << ToString(decoded.error());
-  EXPECT_EQ(decoded->uid, kNobody);
+  EXPECT_EQ(decoded->uid, kNoOwner);
   EXPECT_EQ(decoded->only_for, 0U);
 }
 

@@ -145,9 +145,9 @@ class GroupsInProcess {
     void SendToRoot(Bytes message) override {
       all_.loop_->Post([this, message = std::move(message)] {
         if (stalled) {
-          kept.push_back([this, message] { all_.service_->Hear(rank_, message); });
+          kept.push_back([this, message] { all_.service_->Receive(rank_, message); });
         } else if (!cut) {
-          all_.service_->Hear(rank_, message);
+          all_.service_->Receive(rank_, message);
         }
       });
     }

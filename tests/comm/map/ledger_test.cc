@@ -110,7 +110,7 @@ TEST(Ledger, ASilentRankIsGrantedWhatItWantedOnceItIsHeard) {
   ledger.Want(0);
   EXPECT_EQ(ledger.Share(0), 1);
   EXPECT_THAT(ledger.TakeGrants(kStart), IsEmpty());
-  ledger.Hear(0);
+  ledger.Touch(0);
   EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{0, {{0, 1}}}));
 }
 
@@ -368,7 +368,7 @@ TEST(Ledger, ASharedItemIsNotAtWork) {
   Ask(ledger, 0);
   ledger.Share(0);
   EXPECT_THAT(ledger.LongestAtWork(kStart + seconds(1)).items(), IsEmpty());
-  ledger.Hear(0);
+  ledger.Touch(0);
   EXPECT_THAT(Ask(ledger, 0, kStart + seconds(1)), ElementsAre(0));
   EXPECT_THAT(ledger.LongestAtWork(kStart + seconds(3)).items(), ElementsAre(ItemTime{0, "", 0, seconds(2)}));
 }

@@ -35,7 +35,7 @@ TEST_F(HalfOpenTableTest, AnAddressWithManyFreshConnectionsLosesItsOldestAtOnce)
   EXPECT_EQ(table.Victim(now), oldest);
   table.Remove(oldest);
   EXPECT_EQ(table.Victim(now), std::nullopt);
-  table.SetHeard(next);
+  table.SetActive(next);
   Add("a");
   EXPECT_EQ(table.Victim(now), std::nullopt) << "one of the four has spoken";
 }
@@ -71,7 +71,7 @@ TEST_F(HalfOpenTableTest, OfTheSilentOnesTheBusiestAddressLosesItsOldest) {
 }
 
 TEST_F(HalfOpenTableTest, WhoeverWaitsForThisSideKeepsItsPlace) {
-  for (int i = 0; i < 6; ++i) table.SetHeard(Add("a"));
+  for (int i = 0; i < 6; ++i) table.SetActive(Add("a"));
   EXPECT_EQ(table.Victim(now + std::chrono::hours(1)), std::nullopt);
   EXPECT_EQ(table.AnyVictim(), std::nullopt);
   EXPECT_TRUE(table.NextVictim().IsNever());
@@ -80,7 +80,7 @@ TEST_F(HalfOpenTableTest, WhoeverWaitsForThisSideKeepsItsPlace) {
 TEST_F(HalfOpenTableTest, TheTimeCountsFromTheMomentThePeerOwesAgain) {
   const auto id = Add("a");
   const auto asked = now + std::chrono::hours(1);
-  table.SetHeard(id);
+  table.SetActive(id);
   table.SetSilent(id, asked);
   EXPECT_EQ(table.Victim(asked + kPatience - milliseconds(1)), std::nullopt);
   EXPECT_EQ(table.Victim(asked + kPatience), id);
@@ -105,7 +105,7 @@ TEST_F(HalfOpenTableTest, WithoutADescriptorLeftAFreshOneGivesWayFirst) {
 TEST_F(HalfOpenTableTest, RemovedConnectionsLeaveNothing) {
   std::vector<HalfOpenTable::Id> ids;
   for (int i = 0; i < 6; ++i) ids.push_back(Add("a"));
-  table.SetHeard(ids[1]);
+  table.SetActive(ids[1]);
   table.SetSilent(ids[2], now);
   for (const auto id : ids) table.Remove(id);
   table.Remove(ids[0]);

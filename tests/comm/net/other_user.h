@@ -13,7 +13,7 @@ namespace muster::net {
 
 class OtherProcess {
  public:
-  static constexpr uid_t kNobody = 65534;
+  static constexpr uid_t kNoOwner = 65534;
 
   // `act` runs in the child; what it opens stays open there. False: it could not.
   explicit OtherProcess(const std::function<bool()>& act, uid_t uid = getuid()) {

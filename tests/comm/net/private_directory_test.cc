@@ -356,7 +356,7 @@ TEST_F(StrangerTest, TenThousandLookAlikesAreInNobodysWay) {
         }
         return true;
       },
-      OtherProcess::kNobody);
+      OtherProcess::kNoOwner);
   ASSERT_TRUE(stranger.acted());
   EXPECT_THAT(Names(), testing::IsEmpty());
   const auto opened = PrivateSocket::OpenIn(base.path, "name", Kind::kListener);
@@ -379,7 +379,7 @@ TEST_F(StrangerTest, CannotReachRemoveOrReplaceASocket) {
         return !fd && error == EACCES && unlink(path.c_str()) != 0 && rmdir(directory.c_str()) != 0 &&
                rename(directory.c_str(), (directory + "x").c_str()) != 0;
       },
-      OtherProcess::kNobody);
+      OtherProcess::kNoOwner);
   EXPECT_TRUE(stranger.acted());
   EXPECT_TRUE(StartConnect(*opened->name.directory().AddressOf("name")));
 }

@@ -32,15 +32,15 @@ class AskWhoIsMissingTest : public testing::Test {
 };
 
 TEST_F(AskWhoIsMissingTest, NamesThemInACollective) {
-  EXPECT_EQ(AskWhoIsMissing(waiting_, CallOf(Operation::kBarrier), 0),
+  EXPECT_EQ(AskForMissingRanks(waiting_, CallOf(Operation::kBarrier), 0),
             "rank 1 (gpu02), not seen in any operation so far");
-  EXPECT_EQ(AskWhoIsMissing(waiting_, CallOf(Operation::kRecv), 0), "");
+  EXPECT_EQ(AskForMissingRanks(waiting_, CallOf(Operation::kRecv), 0), "");
 }
 
 TEST_F(AskWhoIsMissingTest, LaterRanksTakeTheFailureThatTheFirstOnesFind) {
   const Error failure{Code::kDeadline, "Barrier #1 did not finish", ""};
   waiting_.Fail(failure);
-  EXPECT_EQ(AskWhoIsMissing(waiting_, CallOf(Operation::kBarrier), 4), "");
+  EXPECT_EQ(AskForMissingRanks(waiting_, CallOf(Operation::kBarrier), 4), "");
   EXPECT_EQ(FailGroup(waiting_, {Code::kDeadline, "another one", ""}), failure);
 }
 

@@ -68,14 +68,14 @@ void TestRank::OnDone(tl::expected<Joined, Failure> joined) {
   }
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { failures.push_back(failure); };
-  events.on_everyone_knows = [this] { ++everyone_knows; };
+  events.on_all_know = [this] { ++everyone_knows; };
   events.on_released = [this] { ++released; };
   events.on_gathered = [this](const KeyedAllGather& whole) { exchanged.push_back(whole); };
   events.whose = [this](const OwnerQuestion& question) { return whose ? whose(question) : OwnerAnswer{}; };
   events.on_ends = [this](const std::vector<RankEnd>& some) {
     ends.insert(ends.end(), some.begin(), some.end());
   };
-  events.on_ends_told = [this] { ++ends_told; };
+  events.on_ends_reported = [this] { ++ends_told; };
   events.on_map_message = [this](int to, ByteView message) {
     map_messages.emplace_back(to, Bytes(message.begin(), message.end()));
   };

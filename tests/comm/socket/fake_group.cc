@@ -89,7 +89,7 @@ void FakeGroupState::Add(int rank, ActivityTable& kvs) {
   kvs_list_[rank] = &kvs;
 }
 
-std::string FakeGroupState::WhoIsMissing(int rank, uint64_t communicator, uint64_t sequence) {
+std::string FakeGroupState::MissingRanks(int rank, uint64_t communicator, uint64_t sequence) {
   std::vector<rendezvous::RankReport> reports;
   const std::lock_guard lock(mutex_);
   for (const auto& [from, kvs] : kvs_list_) {

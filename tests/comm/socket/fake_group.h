@@ -37,7 +37,7 @@ class FakeGroupState {
                                             Deadline deadline);
   // Of every rank that has a group.
   void Add(int rank, ActivityTable& kvs);
-  std::string WhoIsMissing(int rank, uint64_t communicator, uint64_t sequence);
+  std::string MissingRanks(int rank, uint64_t communicator, uint64_t sequence);
 
  private:
   const Roster roster_;
@@ -59,8 +59,8 @@ class FakeGroup final : public Group {
                                             Deadline deadline) override {
     return state_.KeyedAllGather(rank_, name, mine, deadline);
   }
-  std::string WhoIsMissing(uint64_t communicator, uint64_t sequence, Duration) override {
-    return state_.WhoIsMissing(rank_, communicator, sequence);
+  std::string MissingRanks(uint64_t communicator, uint64_t sequence, Duration) override {
+    return state_.MissingRanks(rank_, communicator, sequence);
   }
   int failure_fd() const override { return state_.failure_fd(); }
   std::optional<Error> failure() const override { return state_.failure(); }

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kProgramsEndWithin = milliseconds(20);
-constexpr Duration kEveryoneKnowsWithin = seconds(10);
+constexpr Duration kAllKnowWithin = seconds(10);
 constexpr Duration kEndsPatience = seconds(12);
 constexpr Duration kEndsPatienceAtRoot = seconds(14);
 
@@ -44,13 +44,13 @@ class Supervisor {
     NoteFormed(outcome_, joined->group->roster);
     rendezvous::ControlPlane::Events events;
     events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
-    events.on_everyone_knows = [this] { OnEveryoneKnows(); };
+    events.on_all_know = [this] { OnEveryoneKnows(); };
     events.on_released = [this] {
       if (outcome_.failure) return;
       outcome_.left = true;
       done_ = true;
     };
-    events.on_ends_told = [this] { done_ = true; };
+    events.on_ends_reported = [this] { done_ = true; };
     events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
     plane_ = std::make_unique<rendezvous::ControlPlane>(loop_, *std::move(joined), own_ranks_,
                                                         launch_.liveness, std::move(events));
@@ -115,13 +115,13 @@ class Supervisor {
     Note(failure.error);
     loop_.After(kProgramsEndWithin, [this] {
       programs_ended_ = true;
-      if (everyone_knows_) return Finish();
-      loop_.After(kEveryoneKnowsWithin, [this] { OnEveryoneKnows(); });
+      if (all_know_) return Finish();
+      loop_.After(kAllKnowWithin, [this] { OnEveryoneKnows(); });
     });
   }
 
   void OnEveryoneKnows() {
-    if (std::exchange(everyone_knows_, true)) return;
+    if (std::exchange(all_know_, true)) return;
     // The plane's own call must end first.
     if (programs_ended_) loop_.Post([this] { Finish(); });
   }
@@ -135,7 +135,7 @@ class Supervisor {
   std::unique_ptr<rendezvous::Joiner> joiner_;
   std::unique_ptr<rendezvous::ControlPlane> plane_;
   bool programs_ended_ = false;
-  bool everyone_knows_ = false;
+  bool all_know_ = false;
   bool done_ = false;
 };
 

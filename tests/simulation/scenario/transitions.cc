@@ -26,12 +26,12 @@ namespace muster::simulation {
 namespace {
 
 constexpr std::array<std::string_view, 29> kNames = {
-    "?",          "Hello",        "Accepted",      "Later",          "Roster",
-    "Failure",    "FailureKnown", "EveryoneKnows", "KeyedAllGather", "KeyedAllGathered",
-    "Leave",      "Released",     "Retired",       "Heartbeat",      "Adopt",
-    "Adopted",    "Survey",       "Surveyed",      "Late",           "GroupStatus",
-    "OwnerAsked", "OwnerTold",    "Ended",         "JobEnd",         "Versions",
-    "ToRoot",     "ToRank",       "Tolerate",      "RanksLost"};
+    "?",          "Hello",         "Accepted", "Later",          "Roster",
+    "Failure",    "FailureKnown",  "AllKnow",  "KeyedAllGather", "KeyedAllGathered",
+    "Leave",      "Released",      "Retired",  "Heartbeat",      "Adopt",
+    "Adopted",    "Survey",        "Surveyed", "Late",           "GroupStatus",
+    "OwnerAsked", "OwnerAnswered", "Ended",    "JobEnd",         "Versions",
+    "ToRoot",     "ToRank",        "Tolerate", "RanksLost"};
 
 std::string_view NameOf(Process::Phase phase) {
   switch (phase) {

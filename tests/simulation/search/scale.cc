@@ -156,7 +156,7 @@ class NodeProcess {
       Note(failure.error);
       loop_.Post([this] { plane_->FinishEnds({}, kPatience); });
     };
-    events.on_ends_told = [this] { done_ = true; };
+    events.on_ends_reported = [this] { done_ = true; };
     events.on_gathered = [this](const rendezvous::KeyedAllGather&) {
       me_.gathered = cluster_.world.now();
       ++cluster_.gathered;

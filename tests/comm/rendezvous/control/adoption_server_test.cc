@@ -316,7 +316,7 @@ TEST_F(AdoptionServerTest, AProgramsQuestionReachesTheOtherSupervisors) {
   // These supervisors answer by themselves, that their ranks are in no operation. Without an answer the program knows its
   // own operation alone, and takes the other rank for silent.
   EXPECT_EQ(
-      OnThread<std::string>([&] { return adopted->group->WhoIsMissing(kWorldCommunicator, 1, seconds(5)); }),
+      OnThread<std::string>([&] { return adopted->group->MissingRanks(kWorldCommunicator, 1, seconds(5)); }),
       "");
   adopted->group->activity().Remove(in_barrier.get());
 }

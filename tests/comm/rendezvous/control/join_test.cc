@@ -106,21 +106,21 @@ TEST(JoinGroup, TheLauncherHearsOfAGroupThatDidNotForm) {
   EXPECT_TRUE(kvs_list[0]->left);
 }
 
-TEST(TellRefusal, TheLauncherHearsWhenItIsOver) {
+TEST(ReportRefusal, TheLauncherHearsWhenItIsOver) {
   auto requests = MakeRequests({"a", "b"});
   const auto kvs_list = MeetOnBoards(requests);
   requests[0].self.refused = Error{Code::kConfiguration, "rank 0 on a was refused", ""};
   requests[0].timeouts.rendezvous = milliseconds(100);
-  EXPECT_EQ(TellRefusal(requests[0]).error, *requests[0].self.refused);
+  EXPECT_EQ(ReportRefusal(requests[0]).error, *requests[0].self.refused);
   EXPECT_TRUE(kvs_list[0]->left);
 }
 
-TEST(TellRefusal, EndsTheOthersAndComesBackWithWhatTheyWereTold) {
+TEST(ReportRefusal, EndsTheOthersAndComesBackWithWhatTheyWereTold) {
   std::vector<JoinRequest> requests = MakeRequests({"a", "b", "b"});
   const Error refused{Code::kBadEnvironment, "rank 2 on b was refused: RANK=0 is stale", "unset it"};
   requests[2].self.refused = refused;
   requests[0].log_file = 4711;
-  auto told = std::async(std::launch::async, [&] { return TellRefusal(requests[2]); });
+  auto told = std::async(std::launch::async, [&] { return ReportRefusal(requests[2]); });
   std::vector<std::future<Result<std::unique_ptr<Group>>>> joining;
   for (const size_t rank : {0, 1}) {
     joining.push_back(std::async(std::launch::async, [&, rank] { return JoinGroup(requests[rank]); }));
@@ -130,18 +130,18 @@ TEST(TellRefusal, EndsTheOthersAndComesBackWithWhatTheyWereTold) {
     ASSERT_FALSE(joined);
     EXPECT_EQ(joined.error(), refused);
   }
-  const ToldRefusal answer = told.get();
+  const ReportedRefusal answer = told.get();
   EXPECT_EQ(answer.error, refused);
   EXPECT_TRUE(answer.elsewhere);
-  EXPECT_EQ(answer.told_in, 4711u);
+  EXPECT_EQ(answer.logged_in, 4711u);
 }
 
-TEST(TellRefusal, DoesNotWaitForARootThatNeverComes) {
+TEST(ReportRefusal, DoesNotWaitForARootThatNeverComes) {
   std::vector<JoinRequest> requests = MakeRequests({"a", "b"});
   requests[1].self.refused = Error{Code::kConfiguration, "rank 1 on b was refused", ""};
   requests[1].timeouts.rendezvous = std::chrono::hours(1);
   const auto start = Clock::now();
-  const ToldRefusal answer = TellRefusal(requests[1]);
+  const ReportedRefusal answer = ReportRefusal(requests[1]);
   EXPECT_EQ(answer.error, *requests[1].self.refused);
   EXPECT_FALSE(answer.elsewhere);
   EXPECT_LT(Clock::now() - start, seconds(30));

@@ -184,7 +184,8 @@ TEST_F(FileEndpointStoreTest, ADirectoryOfSomebodyElseIsRefused) {
 TEST_F(FileEndpointStoreTest, ADirectoryThatLetsOthersInIsRefused) {
   fs::create_directory(Own());
   fs::permissions(Own(), fs::perms(0750));
-  EXPECT_EQ(Refused(), Unusable(fmt::format("{}/ has mode 750, which lets others in", Own().string())));
+  EXPECT_EQ(Refused(),
+            Unusable(fmt::format("{}/ has mode 750, which gives other users access", Own().string())));
   fs::remove(Own());
   fs::create_symlink("/tmp", Own());
   EXPECT_EQ(Refused(), Unusable(fmt::format("{}/ is no directory", Own().string())));

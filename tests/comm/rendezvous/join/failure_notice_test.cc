@@ -11,8 +11,9 @@ namespace {
 using std::chrono::seconds;
 
 // Of four ranks on two nodes, two of them here.
-ArrivedRanks Arrived(bool root, bool leader, int local, int remote, std::set<std::string> told_nodes = {}) {
-  return {root, leader, 4, 2, 2, local, remote, std::move(told_nodes)};
+ArrivedRanks Arrived(bool root, bool leader, int local, int remote,
+                     std::set<std::string> notified_nodes = {}) {
+  return {root, leader, 4, 2, 2, local, remote, std::move(notified_nodes)};
 }
 
 ArrivedRanks WithoutLayout(ArrivedRanks arrived) {
@@ -21,7 +22,7 @@ ArrivedRanks WithoutLayout(ArrivedRanks arrived) {
   return arrived;
 }
 
-TEST(OthersMayCome, ToTheRootFromAnyNodeToALeaderFromItsOwn) {
+TEST(MoreNodesMayCome, ToTheRootFromAnyNodeToALeaderFromItsOwn) {
   struct Row {
     const char* what;
     ArrivedRanks arrived;
@@ -38,7 +39,7 @@ TEST(OthersMayCome, ToTheRootFromAnyNodeToALeaderFromItsOwn) {
            Row{"a root without layout and a rank", WithoutLayout(Arrived(true, true, 1, 2)), true},
            Row{"a root without layout and all ranks", WithoutLayout(Arrived(true, true, 1, 3)), false},
        }) {
-    EXPECT_EQ(OthersMayCome(row.arrived), row.expected) << row.what;
+    EXPECT_EQ(MoreNodesMayCome(row.arrived), row.expected) << row.what;
   }
 }
 

@@ -272,7 +272,7 @@ TEST_F(LocalDoorStrangerTest, HasNoWayIn) {
         }
         return !DialLocal(names);
       },
-      net::OtherProcess::kNobody);
+      net::OtherProcess::kNoOwner);
   EXPECT_TRUE(stranger.acted());
   loop.Settle();
   EXPECT_TRUE(arrived.empty());
@@ -296,7 +296,7 @@ TEST_F(LocalDoorStrangerTest, IsTurnedAwayInAFewLines) {
         }
         return true;
       },
-      net::OtherProcess::kNobody);
+      net::OtherProcess::kNoOwner);
   ASSERT_TRUE(stranger.acted());
   const LogCapture log;
   for (int i = 0; i < 20; ++i) loop.Settle();

@@ -47,7 +47,7 @@ TEST_F(ExchangesTest, ALeaderSendsThePartsOfAllItsRanksAsOneMessage) {
   const LeaveProtocol leaves(roster, false, {2}, {});
   Exchanges exchanges(links, roster, leaves, 1, {[](const auto&) {}, [](const auto&) {}});
   exchanges.Contribute(Part(2));
-  exchanges.HearFromBelow(Encode(Part(3), ControlType::kKeyedAllGather));
+  exchanges.ReceiveFromChild(Encode(Part(3), ControlType::kKeyedAllGather));
   ASSERT_TRUE(loop.Until([&] { return !at_root.empty(); }));
   EXPECT_EQ(at_root.front().timeout_milliseconds, 1000);
   EXPECT_THAT(at_root.front().entries, ElementsAre(Pair(2, Bytes{1}), Pair(3, Bytes{1})));
@@ -59,7 +59,7 @@ TEST_F(ExchangesTest, APartDoesNotWaitForARankThatGivesNone) {
   Exchanges exchanges(links, roster, leaves, 1, {[](const auto&) {}, [](const auto&) {}});
   exchanges.Contribute(Part(2));
   ASSERT_TRUE(loop.Until([&] { return !at_root.empty(); }));
-  exchanges.HearFromBelow(Encode(Part(3), ControlType::kKeyedAllGather));
+  exchanges.ReceiveFromChild(Encode(Part(3), ControlType::kKeyedAllGather));
   ASSERT_TRUE(loop.Until([&] { return at_root.size() == 2; }));
   EXPECT_THAT(at_root.front().entries, SizeIs(1));
   EXPECT_THAT(at_root.back().entries, ElementsAre(Pair(3, Bytes{1})));

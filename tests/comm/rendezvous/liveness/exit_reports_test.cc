@@ -114,8 +114,8 @@ TEST_F(ExitReportsTest, AGroupThatIsWellTellsBeforeItLeaves) {
 TEST_F(ExitReportsTest, AFailureThatCameFromAboveWasTold) {
   Form();
   Break();
-  EXPECT_FALSE(rank(0).plane().failure_was_told());
-  for (size_t i = 1; i < 5; ++i) EXPECT_TRUE(rank(i).plane().failure_was_told()) << i;
+  EXPECT_FALSE(rank(0).plane().failure_is_from_parent());
+  for (size_t i = 1; i < 5; ++i) EXPECT_TRUE(rank(i).plane().failure_is_from_parent()) << i;
 }
 
 TEST_F(ExitReportsTest, TheLossOfTheRootIsToldByItsLeadersAndItsNode) {
@@ -127,8 +127,8 @@ TEST_F(ExitReportsTest, TheLossOfTheRootIsToldByItsLeadersAndItsNode) {
     }
     return true;
   }));
-  for (const size_t i : {1U, 2U, 4U}) EXPECT_FALSE(rank(i).plane().failure_was_told()) << i;
-  EXPECT_TRUE(rank(3).plane().failure_was_told());
+  for (const size_t i : {1U, 2U, 4U}) EXPECT_FALSE(rank(i).plane().failure_is_from_parent()) << i;
+  EXPECT_TRUE(rank(3).plane().failure_is_from_parent());
 }
 
 }  // namespace

@@ -50,14 +50,14 @@ TEST(FailureAgreement, TheFirstStays) {
   EXPECT_TRUE(failures.Agree(Of(1), false, {7}));
   EXPECT_FALSE(failures.Agree(Of(2), true, {}));
   EXPECT_EQ(failures.failure(), Of(1));
-  EXPECT_FALSE(failures.was_told());
-  EXPECT_EQ(failures.WhoKnows(false), Knows::kNotAll) << "7 has not confirmed the first";
+  EXPECT_FALSE(failures.from_parent());
+  EXPECT_EQ(failures.KnownBy(false), Knows::kNotAll) << "7 has not confirmed the first";
 }
 
 TEST(FailureAgreement, OneFromAboveIsReportedThere) {
   FailureAgreement failures;
   failures.Agree(Of(1), true, {});
-  EXPECT_TRUE(failures.was_told());
+  EXPECT_TRUE(failures.from_parent());
 }
 
 TEST(FailureAgreement, WithoutTheProcessAboveTheOwnFindingIsFirst) {
@@ -84,15 +84,15 @@ TEST_P(WhoKnowsTest, AfterThese) {
   failures.Confirm(5);  // before the failure: counts for nothing
   if (given.failed) failures.Agree(Of(1), given.has_upstream, {5, 6});
   for (const FailureAgreement::Source child : given.confirmed) failures.Confirm(child);
-  EXPECT_EQ(failures.WhoKnows(given.has_upstream), given.first);
-  EXPECT_EQ(failures.WhoKnows(given.has_upstream), given.again);
+  EXPECT_EQ(failures.KnownBy(given.has_upstream), given.first);
+  EXPECT_EQ(failures.KnownBy(given.has_upstream), given.again);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, WhoKnowsTest,
     testing::Values(Confirmations{"NoFailure", false, false, {}, Knows::kNotAll, Knows::kNotAll},
                     Confirmations{"OneIsMissing", true, false, {6}, Knows::kNotAll, Knows::kNotAll},
-                    Confirmations{"AllOfTheRoot", true, false, {6, 5}, Knows::kEveryone, Knows::kNotAll},
+                    Confirmations{"AllOfTheRoot", true, false, {6, 5}, Knows::kAll, Knows::kNotAll},
                     Confirmations{"AllOfALeader", true, true, {5, 6}, Knows::kAllBelow, Knows::kAllBelow}),
     [](const auto& given) { return given.param.name; });
 
@@ -102,15 +102,15 @@ TEST(FailureAgreement, WhoDoesNotConfirmIsGivenUp) {
   failures.Confirm(6);
   EXPECT_THAT(failures.GiveUp(), ElementsAre(5, 7));
   EXPECT_THAT(failures.GiveUp(), IsEmpty());
-  EXPECT_EQ(failures.WhoKnows(false), Knows::kEveryone);
+  EXPECT_EQ(failures.KnownBy(false), Knows::kAll);
 }
 
 TEST(FailureAgreement, ThatEveryoneKnowsIsHeardOnce) {
   FailureAgreement failures;
   failures.Agree(Of(1), true, {});
-  EXPECT_TRUE(failures.HearEveryoneKnows());
-  EXPECT_FALSE(failures.HearEveryoneKnows());
-  EXPECT_EQ(failures.WhoKnows(true), Knows::kNotAll) << "nothing more to confirm";
+  EXPECT_TRUE(failures.MarkKnownByAll());
+  EXPECT_FALSE(failures.MarkKnownByAll());
+  EXPECT_EQ(failures.KnownBy(true), Knows::kNotAll) << "nothing more to confirm";
 }
 
 }  // namespace

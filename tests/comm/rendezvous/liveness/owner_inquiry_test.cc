@@ -93,7 +93,7 @@ TEST_F(OwnerInquiryTest, OneNodeIsAsked) {
   Form();
   for (const auto& [node, ranks] : std::map<int, std::vector<int>>{{0, {0, 1}}, {1, {2, 3}}, {2, {4}}}) {
     asked.clear();
-    EXPECT_EQ(Ask(0, About(node)).kind, OwnerKind::kNobody);
+    EXPECT_EQ(Ask(0, About(node)).kind, OwnerKind::kNoOwner);
     EXPECT_THAT(asked, UnorderedElementsAreArray(ranks));
   }
 }
@@ -101,7 +101,7 @@ TEST_F(OwnerInquiryTest, OneNodeIsAsked) {
 TEST_F(OwnerInquiryTest, NobodyIsAskedAboutNobodysAddress) {
   Form();
   for (const size_t asker : {size_t{0}, size_t{3}}) {
-    for (const int node : {-1, 3, 1000}) EXPECT_EQ(Ask(asker, About(node)).kind, OwnerKind::kNobody);
+    for (const int node : {-1, 3, 1000}) EXPECT_EQ(Ask(asker, About(node)).kind, OwnerKind::kNoOwner);
   }
   EXPECT_THAT(asked, IsEmpty());
 }
@@ -134,7 +134,7 @@ TEST_F(OwnerInquiryTest, AFollowerAndALeaderMayAsk) {
       EXPECT_EQ(Ask(asker, About(kNodeOf[static_cast<size_t>(rank)])).rank, rank) << asker;
     }
     says.clear();
-    EXPECT_EQ(Ask(asker).kind, OwnerKind::kNobody) << asker;
+    EXPECT_EQ(Ask(asker).kind, OwnerKind::kNoOwner) << asker;
   }
 }
 
@@ -143,7 +143,7 @@ TEST_F(OwnerInquiryTest, ManyAtOnceAreKeptApart) {
   for (int rank = 0; rank < 5; ++rank) {
     (*group)[static_cast<size_t>(rank)].whose = [rank](const OwnerQuestion& question) {
       const bool own = question.client_port % 5 == rank;
-      return OwnerAnswer{question.id, own ? OwnerKind::kProgram : OwnerKind::kNobody, 1000, rank,
+      return OwnerAnswer{question.id, own ? OwnerKind::kProgram : OwnerKind::kNoOwner, 1000, rank,
                          question.client_port};
     };
   }
@@ -166,7 +166,7 @@ TEST_F(OwnerInquiryTest, WhoHasGoneAnswersNothingMore) {
     loop->Post([this] { group->Kill(2); });
     return OwnerAnswer{};
   };
-  EXPECT_EQ(Ask(0).kind, OwnerKind::kNobody);
+  EXPECT_EQ(Ask(0).kind, OwnerKind::kNoOwner);
 }
 
 TEST_F(OwnerInquiryTest, NobodyIsAskedWhoHasLeft) {
@@ -174,7 +174,7 @@ TEST_F(OwnerInquiryTest, NobodyIsAskedWhoHasLeft) {
   (*group)[2].plane().Leave();
   ASSERT_TRUE(loop.Until([&] { return (*group)[2].released == 1; }));
   group->Kill(2);
-  EXPECT_EQ(Ask(0, About(2)).kind, OwnerKind::kNobody);
+  EXPECT_EQ(Ask(0, About(2)).kind, OwnerKind::kNoOwner);
   EXPECT_THAT(asked, IsEmpty());
 }
 

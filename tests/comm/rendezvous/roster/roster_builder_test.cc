@@ -205,7 +205,7 @@ TEST_F(RosterBuilderTest, WhoClaimedNothingIsNotMissed) {
 
 class DescribeTest : public RosterBuilderTest {
  protected:
-  void Hear(int rank, const std::string& node) {
+  void AddRank(int rank, const std::string& node) {
     ExpectWelcome(static_cast<RosterBuilder::Source>(rank), HelloOf({PartyOf(rank, node, 4)}));
   }
 };
@@ -214,14 +214,14 @@ TEST_F(DescribeTest, AKnownLayoutNamesRanksByNode) {
   EXPECT_EQ(
       roster_builder->Describe(),
       "0/4 ranks; missing gpu01: 0,1 (no contact with the node); gpu02: 2,3 (no contact with the node)");
-  Hear(0, "gpu01");
-  Hear(2, "gpu02");
+  AddRank(0, "gpu01");
+  AddRank(2, "gpu02");
   EXPECT_EQ(roster_builder->Describe(),
             "2/4 ranks; missing gpu01: 1 (never connected); gpu02: 3 (never connected)");
 }
 
 TEST_F(DescribeTest, ASilentNodeIsReachedOrNot) {
-  Hear(0, "gpu01");
+  AddRank(0, "gpu01");
   EXPECT_EQ(roster_builder->SilentNodes(), std::vector<std::string>{"gpu02"});
   roster_builder->SetReached("gpu02", true);
   EXPECT_EQ(
@@ -233,7 +233,7 @@ TEST_F(DescribeTest, ASilentNodeIsReachedOrNot) {
       roster_builder->Describe(),
       "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (no contact with the node, which gpu01 "
       "cannot reach)");
-  Hear(2, "gpu02");
+  AddRank(2, "gpu02");
   EXPECT_EQ(roster_builder->Describe(),
             "2/4 ranks; missing gpu01: 1 (never connected); gpu02: 3 (never connected)");
   EXPECT_TRUE(roster_builder->SilentNodes().empty());
@@ -241,7 +241,7 @@ TEST_F(DescribeTest, ASilentNodeIsReachedOrNot) {
 
 TEST_F(DescribeTest, ALayoutMayBecomeKnown) {
   Make(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}, false));
-  Hear(0, "gpu01");
+  AddRank(0, "gpu01");
   roster_builder->SetPlacement(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}));
   EXPECT_EQ(roster_builder->Describe(),
             "1/4 ranks; missing gpu01: 1 (never connected); gpu02: 2,3 (no contact with the node)");
@@ -252,18 +252,18 @@ TEST_F(DescribeTest, ALayoutMayBecomeKnown) {
 
 TEST_F(DescribeTest, AnUnknownLayoutCountsByNode) {
   Make(PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}}, false));
-  Hear(0, "gpu01");
+  AddRank(0, "gpu01");
   EXPECT_EQ(
       roster_builder->Describe(),
       "1/4 ranks; missing 1-3 on gpu01: 1 rank (never connected); gpu02: 2 ranks (no contact with the node)");
-  Hear(1, "gpu01");
+  AddRank(1, "gpu01");
   EXPECT_EQ(roster_builder->Describe(),
             "2/4 ranks; missing 2,3 on gpu02: 2 ranks (no contact with the node)");
 }
 
 TEST_F(DescribeTest, WithoutAPlacementOnlyTheRanksAreKnown) {
   Make({});
-  Hear(0, "gpu01");
+  AddRank(0, "gpu01");
   EXPECT_EQ(roster_builder->Describe(), "1/4 ranks; missing 1-3");
 }
 
@@ -271,7 +271,7 @@ TEST_F(DescribeTest, NodesOfUnknownSizeSayNothing) {
   Placement placement;
   placement.nodes = {{"gpu01", 0}, {"gpu02", 0}};
   Make(placement);
-  Hear(0, "gpu01");
+  AddRank(0, "gpu01");
   EXPECT_EQ(roster_builder->Describe(), "1/4 ranks; missing 1-3");
 }
 

@@ -105,7 +105,7 @@ TEST_F(DoorbellTest, IsOutOfReachOfOtherUsers) {
         const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         return sendto(fd.get(), "", 1, 0, address.get(), address.length()) < 0 && errno == EACCES;
       },
-      net::OtherProcess::kNobody);
+      net::OtherProcess::kNoOwner);
   EXPECT_TRUE(stranger.acted());
   EXPECT_FALSE(Rung(*mine));
 }

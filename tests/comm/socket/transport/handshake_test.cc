@@ -77,7 +77,7 @@ TEST_F(HandshakeTest, ShowsTheConnectorAStrangerWhoAnswers) {
   AcceptorHandshake accepting(low_);
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
   EXPECT_EQ(connecting.ReadReply(connector()), Shake::kRejected);
-  EXPECT_EQ(connecting.reason(), "what answered as rank 2 does not know the key of this group");
+  EXPECT_EQ(connecting.reason(), "the process that answered as rank 2 does not have the key of this group");
 }
 
 TEST_F(HandshakeTest, RejectsAConnectorWithoutTheKey) {
@@ -87,7 +87,7 @@ TEST_F(HandshakeTest, RejectsAConnectorWithoutTheKey) {
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kPending);
   Write(connector(), Bytes(32, 0));
   EXPECT_EQ(accepting.Advance(acceptor()), Shake::kRejected);
-  EXPECT_EQ(accepting.reason(), "what connected as rank 5 does not know the key of this group");
+  EXPECT_EQ(accepting.reason(), "the process that connected as rank 5 does not have the key of this group");
 }
 
 TEST_F(HandshakeTest, BindsTheProofToItsPurpose) {
@@ -174,7 +174,7 @@ TEST_F(SealedHandshakeTest, NobodyOnTheWayCanMakeItWeaker) {
     };
   };
   const auto choose = [](uint8_t cipher) { return [cipher](Bytes& reply) { reply[0] = cipher; }; };
-  const char* unproven = "what answered as rank 2 does not know the key of this group";
+  const char* unproven = "the process that answered as rank 2 does not have the key of this group";
   EXPECT_EQ(Meet(3, 3, offer(1)), unproven) << "AES taken out of the offer";
   EXPECT_EQ(Meet(3, 3, offer(1), choose(2)), unproven) << "and put back into the answer";
   EXPECT_EQ(Meet(3, 3, {}, choose(1)), unproven);

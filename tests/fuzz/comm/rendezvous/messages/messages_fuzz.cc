@@ -252,7 +252,7 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
       return CheckValue<rendezvous::OwnerQuestion>(question, rendezvous::DecodeOwnerQuestion,
                                                    muster::rendezvous::Encode);
     }
-    case rendezvous::ControlType::kOwnerTold: {
+    case rendezvous::ControlType::kOwnerAnswered: {
       const rendezvous::OwnerAnswer answer{
           source.Integer<uint64_t>(), static_cast<rendezvous::OwnerKind>(source.Below(4)),
           source.Integer<uint32_t>(), source.Number(), source.Integer<uint32_t>()};
@@ -321,7 +321,7 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
                                                muster::rendezvous::Encode);
     case rendezvous::ControlType::kVersions:
       return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::rendezvous::Encode);
-    case rendezvous::ControlType::kOwnerTold:
+    case rendezvous::ControlType::kOwnerAnswered:
       return CheckFrame<rendezvous::OwnerAnswer>(frame, rendezvous::DecodeOwnerAnswer,
                                                  muster::rendezvous::Encode);
     default:
@@ -381,7 +381,7 @@ std::vector<Bytes> Seeds() {
   map.ranks = {{0, 1, false, 3, 1, 2, 1, std::chrono::seconds(2)}};
   seeds.push_back(muster::rendezvous::Encode(
       rendezvous::GroupStatus{"slurm:4.0:0", "01", "", "", true, 0, 0, {"gpu01"}, {0}, {report}, {map}}));
-  for (uint8_t type = 1; type <= static_cast<uint8_t>(rendezvous::ControlType::kOwnerTold); ++type) {
+  for (uint8_t type = 1; type <= static_cast<uint8_t>(rendezvous::ControlType::kOwnerAnswered); ++type) {
     seeds.push_back(rendezvous::EncodeBare(static_cast<rendezvous::ControlType>(type)));
     Bytes values{static_cast<uint8_t>(kFromValues + type)};
     for (uint8_t i = 0; i < 100; ++i) values.push_back(static_cast<uint8_t>(i * 37 % 11));
