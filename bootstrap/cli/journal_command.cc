@@ -44,11 +44,6 @@ Status ToStandardOutput(std::string_view part) {
   return Fail(Code::kSystem, "cannot write standard output: {}", ErrnoText(errno));
 }
 
-Status Flush() {
-  if (std::fflush(stdout) == 0) return {};
-  return Fail(Code::kSystem, "cannot write standard output: {}", ErrnoText(errno));
-}
-
 // Beside output that has no place for it.
 void WarnOfDamage(const map::JournalReader& journal) {
   for (const map::JournalFlaw& flaw : journal.flaws()) {
@@ -59,14 +54,12 @@ void WarnOfDamage(const map::JournalReader& journal) {
 Result<int> Verify(const map::JournalReader& journal, const JournalFlags& flags) {
   MUSTER_CHECK(ToStandardOutput(flags.json ? map::VerifyJson(journal, flags.directory)
                                            : map::VerifyText(journal, flags.directory)));
-  MUSTER_CHECK(Flush());
   return map::IsWhole(journal) ? 0 : ExitStatus(Code::kWorkFailed);
 }
 
 Result<int> Merge(map::JournalReader& journal, const JournalFlags& flags) {
   WarnOfDamage(journal);
   MUSTER_CHECK(map::WriteMerged(journal, flags.zero ? '\0' : '\n', ToStandardOutput));
-  MUSTER_CHECK(Flush());
   const uint64_t items = journal.identity().items;
   const uint64_t committed = journal.index().committed();
   if (committed == items) return 0;
@@ -96,7 +89,6 @@ Result<int> ShowJournal(const JournalFlags& flags) {
     MUSTER_TRY(const std::string summary, map::JournalSummary(journal, flags.directory));
     MUSTER_CHECK(ToStandardOutput(summary));
   }
-  MUSTER_CHECK(Flush());
   return 0;
 }
 

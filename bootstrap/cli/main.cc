@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -124,6 +125,15 @@ int Main(int argc, char** argv) {
   return run();
 }
 
+// What a command prints may be all it does: a full disk is a failure. A reader that has gone is none.
+int WithOutputWritten(int status) {
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || errno == EPIPE) return status;
+  return ReportError(Error{Code::kSystem, errno == 0 ? "cannot write all of standard output"
+                                                     : "cannot write standard output: " + ErrnoText(errno)});
+}
+
 }  // namespace
 
 std::span<const CommandRow> Commands() { return kCommands; }
@@ -135,4 +145,4 @@ const CommandRow* FindCommand(std::string_view name) {
 
 }  // namespace muster::cli
 
-int main(int argc, char** argv) { return muster::cli::Main(argc, argv); }
+int main(int argc, char** argv) { return muster::cli::WithOutputWritten(muster::cli::Main(argc, argv)); }

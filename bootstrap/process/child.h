@@ -49,7 +49,7 @@ struct StartFailure {
 class Child {
  public:
   // Signal dispositions are the defaults, but what was ignored when muster started stays ignored (nohup);
-  // SIGPIPE and SIGCHLD never are. No signal is blocked.
+  // SIGPIPE, SIGXFSZ and SIGCHLD never are. No signal is blocked.
   static tl::expected<std::unique_ptr<Child>, StartFailure> Start(const ChildOptions& options);
 
   Child(const Child&) = delete;

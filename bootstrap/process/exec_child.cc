@@ -53,7 +53,7 @@ void RestoreSignals() {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0) continue;
     const bool ignored = action.sa_handler == SIG_IGN;
-    const bool stays = ignored && number != SIGPIPE && number != SIGCHLD;
+    const bool stays = ignored && number != SIGPIPE && number != SIGXFSZ && number != SIGCHLD;
     if (action.sa_handler == SIG_DFL || stays) continue;
     action = {};
     action.sa_handler = SIG_DFL;

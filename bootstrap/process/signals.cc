@@ -40,6 +40,7 @@ Result<std::unique_ptr<SignalRelay>> SignalRelay::Start() {
   // Inherited as ignored, it would make the kernel reap children behind our back.
   relay->old_child_ = SetDisposition(SIGCHLD, SIG_DFL);
   relay->old_pipe_ = SetDisposition(SIGPIPE, SIG_IGN);
+  relay->old_file_size_ = SetDisposition(SIGXFSZ, SIG_IGN);
   const sigset_t signals = SignalsToTake();
   pthread_sigmask(SIG_BLOCK, &signals, &relay->old_mask_);
   relay->fd_.Reset(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -50,6 +51,7 @@ Result<std::unique_ptr<SignalRelay>> SignalRelay::Start() {
 SignalRelay::~SignalRelay() {
   sigaction(SIGCHLD, &old_child_, nullptr);
   sigaction(SIGPIPE, &old_pipe_, nullptr);
+  sigaction(SIGXFSZ, &old_file_size_, nullptr);
   if (!keep_blocked_) pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
 }
 

@@ -19,7 +19,8 @@ struct SignalEvent {
 };
 
 // From Start to its end the signals TERM INT HUP QUIT USR1 USR2 CONT CHLD (and WINCH, for programs that draw)
-// come out of Next instead of having their effect; PIPE is ignored. A signal that was ignored when muster
+// come out of Next instead of having their effect; PIPE is ignored,
+// and so is XFSZ: a report beyond `ulimit -f` is an error, not the end of the job. A signal that was ignored when muster
 // started stays ignored (nohup). TSTP keeps its default: ctrl-Z stops the supervisor, and `scontrol suspend`
 // freezes everything anyway.
 //
@@ -48,6 +49,7 @@ class SignalRelay {
   sigset_t old_mask_{};
   bool keep_blocked_ = false;
   struct sigaction old_pipe_ {};
+  struct sigaction old_file_size_ {};
   struct sigaction old_child_ {};
 };
 

@@ -57,6 +57,17 @@ TEST(Command, PrintsItsVersionAndWhatItWasBuiltFromAndWith) {
                            "features: socket( nccl)? munge secret pmix pmi torch-store\n"));
 }
 
+TEST(Command, FailsIfItsOutputIsLost) {
+  for (const std::string words : {"--version", "resolve --json", "config", "help run", "journal --help"}) {
+    FILE* pipe = popen(("env -i bootstrap/cli/muster " + words + " 2>&1 >/dev/full").c_str(), "r");
+    ASSERT_NE(pipe, nullptr);
+    std::array<char, 512> line{};
+    EXPECT_NE(std::fgets(line.data(), line.size(), pipe), nullptr) << words;
+    EXPECT_THAT(line.data(), HasSubstr("cannot write standard output: No space left on device")) << words;
+    EXPECT_EQ(WEXITSTATUS(pclose(pipe)), 71) << words;
+  }
+}
+
 std::vector<std::string> Lines(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;

@@ -264,13 +264,14 @@ TEST(Child, StartsWithDefaultSignals) {
   sigaddset(&blocked, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &blocked, &before);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   signal(SIGUSR1, [](int) {});
   EXPECT_EQ(SignalSet("SigBlk"), 0u);
   EXPECT_EQ(SignalSet("SigIgn"), 0u);
   // nohup: what was ignored before muster stays so.
   signal(SIGHUP, SIG_IGN);
   EXPECT_EQ(SignalSet("SigIgn"), 1u << (SIGHUP - 1));
-  for (const int number : {SIGHUP, SIGUSR1, SIGPIPE}) signal(number, SIG_DFL);
+  for (const int number : {SIGHUP, SIGUSR1, SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -77,15 +77,17 @@ TEST(SignalRelay, WantsToKnowOfChildrenThatWereIgnored) {
 }
 
 TEST(SignalRelay, RestoresWhatItChanged) {
-  struct sigaction pipe_action {};
+  const auto is = [](int number, void (*handler)(int)) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    return action.sa_handler == handler;
+  };
   {
     const auto relay = SignalRelay::Start();
     ASSERT_TRUE(relay);
-    sigaction(SIGPIPE, nullptr, &pipe_action);
-    EXPECT_EQ(pipe_action.sa_handler, SIG_IGN);
+    for (const int number : {SIGPIPE, SIGXFSZ}) EXPECT_TRUE(is(number, SIG_IGN)) << number;
   }
-  sigaction(SIGPIPE, nullptr, &pipe_action);
-  EXPECT_EQ(pipe_action.sa_handler, SIG_DFL);
+  for (const int number : {SIGPIPE, SIGXFSZ}) EXPECT_TRUE(is(number, SIG_DFL)) << number;
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   EXPECT_EQ(sigismember(&mask, SIGTERM), 0);
