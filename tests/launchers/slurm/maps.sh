@@ -196,6 +196,33 @@ EOF
   expect 'jobs that end too soon' "$(grep -o 'no further item of the map is begun, [0-9]* are left' "$dir/log" | grep -o '[0-9]*' | xargs)" '4 2'
 }
 
+# Slurm lets a job wait for two minutes before it begins again.
+begins_now() { [[ $(ctl squeue -h -j "$job" -o %T) == PENDING ]] && ctl scontrol update JobId="$job" StartTime=now; }
+
+# One item ends, in the first of the jobs. The others never do, so that the second job is the last one.
+sweep_stops() {
+  local restart
+  fresh
+  cat >"$dir/sweep.yaml" <<'EOF'
+map:
+  items: [q1, q2, q3, q4]
+  command: [sh, -c, '[ {item} = q1 ] || {{ : >"{pwd}/at-work-${{SLURM_RESTART_COUNT:-0}}"; exec sleep 1000; }}']
+EOF
+  trap 'ctl scancel "$job" 2>/dev/null; cat "$dir/log"' EXIT
+  job=$(cd "$dir" && ctl sbatch --parsable --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" "$dir/sweep.yaml" "$dir/out")
+  for restart in 0 1; do
+    [[ $restart == 0 ]] || until_true 60 begins_now
+    until_true 60 test -e "$dir/at-work-$restart"
+    until_true 30 expect_items 1
+    ctl scancel --signal=TERM "$job" # of the steps alone, as by --signal
+  done
+  until_true 60 map_job_over
+  expect_items 1
+  expect_like 'the job' "$(ctl scontrol show job "$job")" '*Restarts=1 *ExitCode=80:0*'
+  expect 'the last line' "$(tail -n 1 "$dir/log")" "not queued again: of $dir/out nothing was done"
+  expect 'runs' "$(find "$dir/out/journal" -name '*.segment' | wc -l)" 2
+}
+
 check_maps() {
   export PYTHONPATH=$top/bootstrap/python LD_LIBRARY_PATH=$files/root/bazel-bin/bootstrap/c
   check 'map: items of six ranks' shared
@@ -208,6 +235,7 @@ check_maps() {
   check 'map: import muster' resident
   check 'map: in muster status' seen_at_work
   check 'map: in muster status, and in the report' seen_in_report
+  check 'map.sbatch: a job without progress is the last one' sweep_stops
   [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'map.sbatch: several jobs' sweep
   unset PYTHONPATH LD_LIBRARY_PATH
 }
