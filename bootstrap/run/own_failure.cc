@@ -9,6 +9,8 @@
 namespace muster::run {
 namespace {
 
+constexpr int kTimeIsUp = 80;
+
 // Empty if this process starts all ranks: all of them received the request to end.
 std::string DescribeUnlessAlone(const RunPlace& place, int rank) {
   const bool alone = std::cmp_equal(place.own_ranks.size(), place.group.roster.size());
@@ -16,6 +18,10 @@ std::string DescribeUnlessAlone(const RunPlace& place, int rank) {
 }
 
 }  // namespace
+
+bool TimeIsUp(const rendezvous::Failure& failure) {
+  return failure.as_requested && failure.exit_status == kTimeIsUp;
+}
 
 int StatusOf(const rendezvous::Failure& failure) {
   return failure.exit_status > 0 ? failure.exit_status : ExitStatus(failure.error.code);
@@ -27,6 +33,15 @@ rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRe
   const auto& [rank, exit, out_of_memory] = program;
   if (exit.ok()) return FailureOfLost(place, rank, true);
   const process::EndRequest::Verdict verdict = request.Judge(exit, now);
+  if (!verdict.as_requested && exit.signal == 0 && exit.code == kTimeIsUp) {
+    return {
+        {Code::kPeerLost, fmt::format("{} exited with {}: the time is up", place.Describe(rank), kTimeIsUp),
+         "start the same command again: it continues with the rest"},
+        rank,
+        kTimeIsUp,
+        "",
+        /*as_requested=*/true};
+  }
   std::string what =
       verdict.by_signal
           ? process::DescribeRequest(*request.Explains(now), DescribeUnlessAlone(place, rank))

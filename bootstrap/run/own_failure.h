@@ -19,7 +19,7 @@ struct EndedProgram {
   rendezvous::OutOfMemory out_of_memory = rendezvous::OutOfMemory::kNo;
 };
 
-// A program that failed, or exited without leaving its group.
+// A program that failed, or exited without leaving its group; or TimeIsUp.
 rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRequest& request,
                                      const EndedProgram& program, std::string stderr_tail,
                                      Clock::time_point now);
@@ -32,6 +32,9 @@ rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndReq
 // none.
 rendezvous::Failure FailureOfFiles(const Error& missing);
 
+// A program exited with 80: the items of a map that the job's time does not suffice for are left. It ends the group,
+// in order.
+bool TimeIsUp(const rendezvous::Failure& failure);
 // The exit status of its program, else the status of its code.
 int StatusOf(const rendezvous::Failure& failure);
 // This process received a request to end.

@@ -1,13 +1,30 @@
 #include "bootstrap/run/run_reporter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bootstrap/report/report.h"
 #include "bootstrap/report/summary.h"
 #include "comm/log/log.h"
 
 namespace muster::run {
+namespace {
+
+// "rank 1 on gpu01 exited with 80: the time is up, and 12 of 40 items are left (...)"
+std::string TimeIsUpLine(const rendezvous::Failure& failure, const std::vector<map::MapState>& maps) {
+  const auto map =
+      std::ranges::find_if(maps, [](const map::MapState& one) { return one.progress.left() > 0; });
+  const std::string left = map == maps.end()
+                               ? "work is"
+                               : fmt::format("{} of {} items are", map->progress.left(), map->progress.items);
+  return fmt::format("{}, and {} left ({})", failure.error.message, left, failure.error.hint);
+}
+
+}  // namespace
 
 RunReporter::RunReporter(const SupervisorPlan& plan, RunVerdict& verdict)
     : plan_(plan),
@@ -63,9 +80,17 @@ void RunReporter::Interrupted(int signal, const rendezvous::Joiner* joiner) {
            {{"signal", signal}}, "ended by signal {} while the group was forming", signal);
 }
 
-void RunReporter::Failed(const rendezvous::Failure& failure, bool received) {
+void RunReporter::Failed(const rendezvous::Failure& failure, bool received,
+                         const std::vector<map::MapState>& maps) {
   recorder_.Failed(failure);
   const FailureLog log = LogOf(verdict_.place(), failure, received, LogFileNumber());
+  if (TimeIsUp(failure)) {
+    LogEvent(log == FailureLog::kSilent ? LogLevel::kDebug : LogLevel::kInfo, "time_is_up",
+             {{"rank", failure.rank}, {"exit_status", StatusOf(failure)}}, "{}",
+             log == FailureLog::kApart ? FailureLine(verdict_.place(), failure, log)
+                                       : TimeIsUpLine(failure, maps));
+    return;
+  }
   LogEvent(log == FailureLog::kSilent ? LogLevel::kDebug : LogLevel::kError, "failed",
            {{"rank", failure.rank},
             {"code", CodeName(failure.error.code)},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "bootstrap/report/run_recorder.h"
 #include "bootstrap/run/run_verdict.h"
@@ -22,8 +23,8 @@ class RunReporter {
   void NotFormed(const rendezvous::Failure& failure, const rendezvous::Joiner& joiner);
   // By a signal; without a joiner no group was to form.
   void Interrupted(int signal, const rendezvous::Joiner* joiner);
-  // `received`: another process sent the failure, and logs it.
-  void Failed(const rendezvous::Failure& failure, bool received);
+  // `received`: another process sent the failure, and logs it. `maps`: as they are now; the root has them.
+  void Failed(const rendezvous::Failure& failure, bool received, const std::vector<map::MapState>& maps);
   // The run is over. `has_left`, `maps`: RunRecorder::Finish.
   void Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps);
 

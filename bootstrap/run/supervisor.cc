@@ -225,15 +225,18 @@ void Supervisor::Do(RunStep step) {
       loop_->After(kAllKnowWithin, Noted(&RunVerdict::AllKnow));
       return;
     case RunStep::kSendEnds:
-      return plane_->FinishEnds(
-          recorder_.own_ends(),
-          plan_.config.run.grace + (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin));
+      return plane_->FinishEnds(recorder_.own_ends(), OthersEndWithin());
     case RunStep::kFinishSoon:
       loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
       return;
     case RunStep::kFinish:
       return verdict_.Finish();
   }
+}
+
+Duration Supervisor::OthersEndWithin() const {
+  const Duration grace = plan_.config.run.grace * (TimeIsUp(*verdict_.failure()) ? 2 : 1);
+  return grace + (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin);
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
@@ -273,7 +276,7 @@ void Supervisor::OnProgramLost(int rank) {
 
 // A map goes on without the rank.
 bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
-  if (failure.as_requested) return false;
+  if (failure.as_requested && !TimeIsUp(failure)) return false;
   if (verdict_.IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
   return plane_ && plane_->tolerates_losses() && programs_->Find(failure.rank) != nullptr;
 }
@@ -298,12 +301,20 @@ void Supervisor::Report(rendezvous::Failure failure) {
 
 void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
-  reporter_.Failed(failure, plane_ && plane_->failure_is_from_parent());
+  reporter_.Failed(failure, plane_ && plane_->failure_is_from_parent(),
+                   plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>());
   if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {
     lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
   }
   if (server_) server_->Announce(failure);
-  if (plan_.config.run.stop_on_failure) ender_->EndAll();
+  if (plan_.config.run.stop_on_failure) {
+    // If the time is up, the programs of other ranks notice it too, and may still write what they have.
+    if (TimeIsUp(failure)) {
+      loop_->After(plan_.config.run.grace, [this] { ender_->EndAll(); });
+    } else {
+      ender_->EndAll();
+    }
+  }
   CheckDone();
 }
 

@@ -60,6 +60,7 @@ class Supervisor {
     for (const RunStep step : steps) Do(step);
   }
   void CheckDone() { Do(verdict_.Next(programs_->all_ended(), programs_->written())); }
+  Duration OthersEndWithin() const;
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
   void ReportProgram();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -95,6 +96,34 @@ TEST(Ending, AProgramThatOutlivesAQuitFailsByItself) {
   EXPECT_THAT(said, HasSubstr(" failed: exit 7\n"));
   EXPECT_THAT(said, HasSubstr("the run failed after "));
   EXPECT_THAT(said, HasSubstr("starting again: restart 1 of 1\n"));
+}
+
+// The time is up for a map: no failure, and the other ranks end by themselves.
+TEST(Ending, AProgramWhoseTimeIsUp) {
+  Launched muster({"launch", "-n", "2", "--max-restarts", "1", "--set", kNoGraceEnds, "--", "sh", "-c",
+                   "[ $RANK = 1 ] || { until [ -e @/go ]; do sleep 0.05; done; : >@/saved; }; exit 80"});
+  ASSERT_TRUE(muster.Says("muster: rank 1 on ")) << muster.Err();
+  std::ofstream(muster.File("go")) << "";
+  EXPECT_EQ(muster.Wait(), 80);
+  EXPECT_TRUE(muster.Appear({"saved"})) << muster.Err();
+  const std::string said = muster.Err();
+  EXPECT_THAT(said, HasSubstr(" exited with 80: the time is up, and work is left (start the same command "
+                              "again: it continues with the rest)\n"));
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+}
+
+TEST(Ending, OtherRanksOfARunWhoseTimeIsUpAreEndedAfterItsGrace) {
+  Launched muster({"launch", "-n", "2", "--set", kShortGrace, "--", "sh", "-c",
+                   "[ $RANK = 1 ] || exec sleep 300; exit 80"});
+  EXPECT_EQ(muster.Wait(), 80);
+  EXPECT_EQ(std::ranges::count(muster.Err(), '\n'), 1) << muster.Err();
+}
+
+TEST(Ending, AWorldOfOneWhoseTimeIsUp) {
+  Launched muster({"run", "--launcher", "none", "--", "sh", "-c", "exit 80"});
+  EXPECT_EQ(muster.Wait(), 80);
+  EXPECT_THAT(muster.Err(), HasSubstr(" exited with 80: the time is up, and work is left (start the same "));
+  EXPECT_EQ(std::ranges::count(muster.Err(), '\n'), 1) << muster.Err();
 }
 
 // How long a run takes in which every rank fails after a line that nobody reads.

@@ -169,6 +169,28 @@ interrupted() {
   until_true 10 next_start_clears
 }
 
+# On one node and on two: all programs exit with 0. Rank 1 has not written its file, then it has.
+lacks_a_file() {
+  local nodes
+  for nodes in 1 2; do
+    fresh
+    expect_code 79 step -N"$nodes" --ntasks-per-node=2 muster run --expect "$dir/out.\${rank}" -- \
+      sh -c '[ $RANK = 1 ] || echo x >"$0.$RANK"' "$dir/out" 2>"$dir/err"
+    expect_like 'the failure' "$(<"$dir/err")" "*run.expect is not met: $dir/out.1 does not exist*"
+    step -N"$nodes" --ntasks-per-node=2 muster run --expect "$dir/out.\${rank}" -- sh -c 'echo x >"$0.$RANK"' "$dir/out"
+  done
+}
+
+# The programs of a map end one after the other with 80: the first ends no other.
+paused() {
+  fresh
+  expect_code 80 step -N2 --ntasks-per-node=2 muster run --max-restarts 1 -- \
+    sh -c '[ $RANK != 0 ] || { until [ -s "$0/err" ]; do sleep 0.05; done; : >"$0/saved"; }; exit 80' "$dir" 2>"$dir/err"
+  expect 'lines' "$(grep -v '^srun: ' "$dir/err" | sed 's/rank [1-3] on gpu0[1-4]/RANK/')" \
+    'muster: rank 0 on gpu01: RANK exited with 80: the time is up, and work is left (start the same command again: it continues with the rest)'
+  test -e "$dir/saved"
+}
+
 check_failures() {
   local rank node
   # The root, the leader of another node, and one that only its leader knows. Each of them meets each fault in the matrix of
@@ -189,6 +211,8 @@ check_failures() {
   check 'a program that is not there' not_there
   check 'out of memory' out_of_memory
   check 'a rank that gives up' gives_up
+  check 'run.expect: a file is missing' lacks_a_file
+  check 'the time is up' paused
   check 'a log file of its own' own_files
   check 'a mistake that all ranks have' all_wrong
   check 'full disk: log.file and report' no_room
