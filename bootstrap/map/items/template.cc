@@ -33,12 +33,23 @@ bool IsOwn(std::string_view name) {
   return std::ranges::find(kOwnNames, name, &OwnName::name) != kOwnNames.end();
 }
 
+// Lines of a text, or a list of values.
+bool ArePlain(const ItemSource& items) {
+  return items.partial_names().empty() && items.names() == std::vector<std::string>{"item"};
+}
+
 std::string Advice(const std::string& name, const ItemSource& items) {
   std::vector<std::string_view> names(items.names().begin(), items.names().end());
   for (const OwnName& own : kOwnNames) {
     if (std::ranges::find(names, own.name) == names.end()) names.push_back(own.name);
   }
   const std::string_view nearest = name.empty() ? "item" : config::Nearest(name, names);
+  // {model} is nearer to {node} than a slip is.
+  if (ArePlain(items) && !name.empty() && (nearest.empty() || config::EditDistance(name, nearest) > 1)) {
+    return "the items are plain values, each of them {item}; a file .csv or .jsonl gives them named fields; "
+           "write {{ "
+           "for { itself";
+  }
   if (!nearest.empty()) return fmt::format("did you mean {{{}}}? write {{{{ for {{ itself", nearest);
   return fmt::format("there are {}; write {{{{ for {{ itself", fmt::join(names, ", "));
 }

@@ -49,6 +49,22 @@ TEST_F(Template, RefusesAnUnknownNameWithTheNearest) {
       << Filled("{\"lr\": 1}");
 }
 
+// {model} is two letters from {node}, which was not meant.
+TEST_F(Template, NamesTheFieldOfPlainItems) {
+  config::MapItems items;
+  items.list = {{{"item", "a"}}, {{"item", "b"}}};
+  items_ = *ItemSource::Open(items, "s.yaml:1:1");
+  const std::string advice =
+      " (the items are plain values, each of them {item}; a file .csv or .jsonl gives them named fields; "
+      "write {{ for "
+      "{ itself)";
+  EXPECT_EQ(Filled("{model}"), "the command: there is no \"{model}\"" + advice);
+  EXPECT_EQ(Filled("{temperature}"), "the command: there is no \"{temperature}\"" + advice);
+  EXPECT_EQ(Filled("{itme}"),
+            "the command: there is no \"{itme}\" (did you mean {item}? write {{ for { itself)");
+  EXPECT_EQ(Filled("{}"), "the command: there is no \"{}\" (did you mean {item}? write {{ for { itself)");
+}
+
 TEST_F(Template, RefusesANameThatSomeItemsLack) {
   EXPECT_EQ(
       Filled("{task}"),
