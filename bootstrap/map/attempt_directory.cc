@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "bootstrap/map/items/item_key.h"
+#include "bootstrap/map/sync_tree.h"
 #include "comm/base/unique_fd.h"
 #include "comm/system/system_calls.h"
 
@@ -95,12 +96,14 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
 
 Status AttemptDirectory::MoveToResults() const {
   const std::string result = output_ + "/" + name_;
+  MUSTER_TRY(const bool synced, SyncTree(path_));
   if (const int error = Replace(path_, result); error != 0) {
     if (error != ENOENT || access(path_.c_str(), F_OK) == 0) return Cannot("rename to", result, error);
     return WithHint(
         Fail(Code::kSystem, "the directory {} was removed while its program ran", path_),
         "leave the rest to the run of this map that began later, if there is one; else start it again");
   }
+  if (synced) MUSTER_CHECK(SyncNames(output_));
   Remove();  // the former content, after an exchange
   std::error_code ignored;
   fs::remove_all(output_ + "/.failed/" + name_, ignored);

@@ -52,7 +52,7 @@ class AttemptDirectory {
   // The name of the result in OUTPUT.
   const std::string& name() const { return name_; }
 
-  // OUTPUT/KEY. Error: kSystem.
+  // OUTPUT/KEY, with its files on their disk: a commit follows. BLOCKS for the disk. Error: kSystem.
   Status MoveToResults() const;
   // OUTPUT/.failed/KEY, which is returned; if that fails, the path as it is.
   std::string MoveToFailed() const;
