@@ -24,6 +24,8 @@ Objects travel as pickles: ranks trust each other, as processes of one user and 
 two nodes is never loaded: the group fails with `AuthenticationError`.
 """
 
+from typing import TYPE_CHECKING
+
 from ._errors import (
     AuthenticationError,
     BadEnvironmentError,
@@ -69,11 +71,27 @@ from ._functions import (
     size,
     split,
 )
-from ._map_queue import MapOutcome
-from ._maps import MapItem, MapItems, map_items
-from ._maps import map as map  # not in __all__: `from muster import *` leaves Python's own alone
 from ._world import collective_timeout, init, is_initialized, job_key, launcher, shutdown, version, world
 from .communicator import Communicator
+
+if TYPE_CHECKING:
+    from ._map_queue import MapOutcome
+    from ._maps import MapItem, MapItems, map_items
+    from ._maps import map as map  # not in __all__: `from muster import *` leaves Python's own alone
+else:
+    _MAPS = ("MapItem", "MapItems", "MapOutcome", "map", "map_items")
+
+    def __getattr__(name: str) -> object:
+        """What is about maps is loaded at its first use: a program without a map needs none of it."""
+        if name not in _MAPS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import _maps
+
+        globals().update({one: getattr(_maps, one) for one in _MAPS})
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_MAPS})
 
 __version__ = "0.1.0"
 

@@ -221,6 +221,19 @@ class Documentation(unittest.TestCase):
     def test_every_name_has_a_sentence(self):
         self.holds("for name in muster.__all__: assert getattr(muster, name).__doc__.strip(), name")
 
+    def test_maps_are_loaded_when_they_are_used(self):
+        self.holds(
+            "import sys\n"
+            "loaded = lambda: [one for one in sys.modules if one.startswith('muster._map')]\n"
+            "assert loaded() == [], loaded()\n"
+            "assert {'map', 'map_items', 'MapItems'} <= set(dir(muster)), dir(muster)\n"
+            "from muster import map, MapOutcome\n"
+            "assert loaded() and map is muster.map and muster.map_items.__doc__ and MapOutcome is muster.MapOutcome\n"
+            "try: muster.maps\n"
+            "except AttributeError as error: assert 'maps' in str(error)\n"
+            "else: raise AssertionError\n"
+        )
+
     def test_every_signature_is_whole(self):
         """Each argument has a name and a type."""
         self.holds(
