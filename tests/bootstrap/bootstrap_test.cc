@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-// The group is one per process: each case has a process of its own. What `body` returns is that process's
+// The group is one per process: each case has a process of its own. The result of `body` is that process's
 // exit status.
 int InNewProcess(const std::function<int()>& body) {
   const pid_t pid = fork();

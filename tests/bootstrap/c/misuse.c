@@ -1,4 +1,4 @@
-/* What a program may get wrong: every mistake is an error with its code and sentence, and breaks nothing. In
+/* Errors of a program: every mistake is an error with its code and sentence, and breaks nothing. In
  * a world of one; no launcher must have started this. */
 #include <stdint.h>
 #include <stdio.h>

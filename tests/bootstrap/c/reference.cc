@@ -1,4 +1,4 @@
-// What conformance.c does, through the C++ interface.
+// The calls of conformance.c, through the C++ interface.
 #include "bootstrap/bootstrap.h"
 #include "tests/bootstrap/c/samples.h"
 

@@ -1,4 +1,4 @@
-"""What the programs of this folder must do, whichever way the interface came into them."""
+"""The results of the programs of this folder, however the interface came into them."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ RANKS = 3
 
 
 class Results:
-    """For a unittest.TestCase that says in SUFFIX how its programs are called."""
+    """For a unittest.TestCase whose SUFFIX ends the names of its programs."""
 
     def lines(self, program):
         # Not its warnings: tests beside this one knock at ports of this machine.

@@ -1,4 +1,4 @@
-/* What both sides of the conformance test compute with: the same input on each rank, the same line for each
+/* The input of both sides of the conformance test: the same input on each rank, the same line for each
  * result. */
 #ifndef TESTS_BOOTSTRAP_C_SAMPLES_H_
 #define TESTS_BOOTSTRAP_C_SAMPLES_H_

@@ -1,11 +1,11 @@
-// What a check of a healthy group finds, to be spoilt by tests.
+// The findings of a check of a healthy group, to be spoilt by tests.
 #pragma once
 
 #include "bootstrap/check/findings/evidence.h"
 
 namespace muster::check {
 
-// gpu01, gpu02, ... with so many ranks each.
+// gpu01, gpu02, ... with this number of ranks each.
 Evidence SampleEvidence(int nodes, int ranks_on_each);
 
 }  // namespace muster::check

@@ -36,7 +36,7 @@ TEST(Command, LinksNothingDynamicButLibc) {
       needed.push_back(text.substr(name + 1, text.find(']') - name - 1));
   }
   EXPECT_EQ(pclose(pipe), 0);
-  // What a sanitizer brings along is its own business.
+  // The libraries of a sanitizer do not count.
   const auto is_sanitizer = [](const std::string& name) {
     return name.starts_with("libasan.") || name.starts_with("libtsan.") || name.starts_with("libubsan.");
   };
@@ -210,7 +210,8 @@ TEST(Run, AWorldOfOneGetsItsEnvironmentAndExitStatus) {
   EXPECT_THAT(outcome.err, HasSubstr("failed: exit 3\n"));
 }
 
-// The supervisor waits a moment for a signal of its own (supervisor.h); nobody else is there to wait for.
+// The supervisor waits a moment for a signal of its own (supervisor.h); there is no other process to wait
+// for.
 TEST(Run, InAWorldOfOneAProgramThatIsKilledIs128AndTheSignal) {
   for (const auto& [name, number] :
        {std::pair("TERM", 15), {"INT", 2}, {"HUP", 1}, {"QUIT", 3}, {"KILL", 9}}) {

@@ -126,7 +126,7 @@ TEST(Ending, AWorldOfOneWhoseTimeIsUp) {
   EXPECT_EQ(std::ranges::count(muster.Err(), '\n'), 1) << muster.Err();
 }
 
-// How long a run takes in which every rank fails after a line that nobody reads.
+// How long a run takes in which every rank fails after a line that no process reads.
 double SecondsWithAStoppedReader(int ranks) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);

@@ -72,7 +72,7 @@ TEST(Expect, AMissingFileOfOneRankIsNamed) {
   EXPECT_THAT(ended.said, HasSubstr("/rank-1 does not exist ("));
 }
 
-// What the first try has written counts for the second, which finds its work done.
+// The files of the first try count for the second, which finds its work done.
 TEST(Expect, AGroupStartsAgainUntilTheFilesAreThere) {
   const Ended ended({"launch", "-n", "2", "--max-restarts", "1", "--expect", "@/rank-${rank}"},
                     "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then [ $RANK = 1 ] || echo 1 >@/rank-$RANK; "

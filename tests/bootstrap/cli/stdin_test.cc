@@ -22,7 +22,7 @@ class Stdin : public testing::Test {
     return path;
   }
 
-  // What `md5sum` finds at each rank's standard input, in the order of the ranks.
+  // The sum that `md5sum` prints of each rank's standard input, in the order of the ranks.
   std::vector<std::string> Sums(std::vector<std::string> how, int ranks, const std::string& from) {
     how.insert(how.end(), {"--", "sh", "-c", "md5sum >@/sum.$RANK"});
     Launched muster(how, from);

@@ -79,7 +79,7 @@ TEST(ToJson, CarriesOrigins) {
                                       "\n"));
 }
 
-// JSON is YAML, so our own strict parser can say whether it is well formed and complete.
+// JSON is YAML, so our own strict parser checks whether it is well formed and complete.
 TEST(ToJson, ReadsBackAsTheSameConfiguration) {
   const EffectiveConfig effective = Awkward();
   const TemporaryYaml file(ToJson(effective, false));

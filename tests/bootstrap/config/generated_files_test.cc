@@ -1,4 +1,4 @@
-// The files of configs/ that come from the table are what the table says now.
+// The files of configs/ that come from the table are equal to the table of now.
 #include <gtest/gtest.h>
 
 #include <string>

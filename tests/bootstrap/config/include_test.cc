@@ -46,7 +46,7 @@ TEST(Include, HasTheFilesValuesBeforeItsOwn) {
   EXPECT_EQ(loaded->origins.at("timeouts.barrier"), "d/../c.yaml:1:21");
   EXPECT_EQ(loaded->origins.at("timeouts.connect"), "d/b.yaml:1:44");
   EXPECT_EQ(loaded->origins.at("include"), "d/a.yaml:2:10");
-  // It is read: whoever gets the configuration as text needs no file.
+  // It is read: a process that receives the configuration as text needs no file.
   EXPECT_EQ(config.include, Includes());
   const auto again = LoadConfigText(ToYaml(*loaded, true), "text");
   ASSERT_TRUE(again) << again.error().message;

@@ -173,7 +173,7 @@ TEST(LoadErrors, OfTheFileItself) {
          large.path().native());
 }
 
-// The file's error stands even where the flag would have replaced the value: a broken file is broken.
+// The file's error stands even if the flag would have replaced the value: a broken file is broken.
 TEST(LoadErrors, InAFileAreNotHiddenByAFlag) {
   const TemporaryYaml file("timeouts: {init: soon}\n");
   EXPECT_FALSE(LoadConfig(file.path(), {}, {"timeouts.init=1s"}));

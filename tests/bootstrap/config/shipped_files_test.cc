@@ -1,4 +1,5 @@
-// The files that users are told to take: each loads, changes something, and says what it is for.
+// The files that the documentation recommends: each loads, changes something, and has its purpose in a
+// comment.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -65,7 +65,7 @@ TEST(LookAtAuthentication, AMungedThatIsSilentEndsAtTheDeadline) {
       LookAtAuthentication(silent->name.path(), false, Deadline::After(std::chrono::milliseconds(100)));
   EXPECT_TRUE(facts.munge_socket_present);
   ASSERT_FALSE(facts.munge);
-  // Where libmunge is not installed, that is said instead.
+  // If libmunge is not installed, that is reported instead.
   EXPECT_TRUE(facts.munge.error().code == Code::kDeadline ||
               facts.munge.error().code == Code::kAuthentication);
 }

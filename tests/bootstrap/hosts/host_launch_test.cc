@@ -50,7 +50,7 @@ TEST_F(HostLaunchTest, TellsEachMachineItsNumberAndTheSecret) {
   EXPECT_EQ(Read("beta"), common + " --node-rank 1 --until-stdin-closes -- prog it's a b\n");
 }
 
-// csh expands "!" within quotes and ends a line that has no closing quote, fish knows \\ there.
+// csh expands "!" within quotes and ends a line that has no closing quote, fish has \\ there.
 TEST_F(HostLaunchTest, SendsACommandThatEveryShellTakes) {
   const std::string_view command = RemoteCommand();
   EXPECT_EQ(command.find_first_of("!\\\n`"), std::string_view::npos);
@@ -79,7 +79,7 @@ TEST_F(HostLaunchTest, PassesOnAnyText) {
   EXPECT_EQ(Read("beta"), "A: 1\nB: 2|a\nb|\n|\\n $HOME `id` !! \"'|100000|");
 }
 
-// Only ssh's own 255 says that a machine cannot be reached.
+// Only ssh's own 255 means that a machine cannot be reached.
 TEST_F(HostLaunchTest, TellsAProgramsExit255FromSshs) {
   const LogCapture log(LogLevel::kInfo);
   Launch("exit 255");

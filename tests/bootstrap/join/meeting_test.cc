@@ -217,7 +217,7 @@ TEST(FindRoot, InADirectoryThatAllShare) {
   EXPECT_EQ(step.placement.nodes.size(), 4u);
   EXPECT_EQ(step.key, MustPlan(Fixture("srun-block/5")).key);
   EXPECT_EQ(MustPlan(Fixture("torchrun-standalone/2"), options).find_root, FindRoot::kSameNode);
-  // A launcher that says nothing of where its ranks are needs nothing else.
+  // A launcher without the places of its ranks needs nothing else.
   const Environment rank =
       Env("OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_"
           "LOCAL_SIZE=2\n");
@@ -265,7 +265,7 @@ TEST(FindRoot, OnThePmiServerOfTheLauncher) {
   EXPECT_EQ(step.pmi, (PmiAccess{13, PmiVersion::kTwo, 1, "7.0"}));
   EXPECT_EQ(step.key, MustPlan(Fixture("srun-pmi2/1")).key);
   EXPECT_EQ(MustPlan(Fixture("srun-pmi2/1")).find_root, FindRoot::kFirstNode);
-  // What a step has left means nothing to Hydra's proxy.
+  // The remains of a step mean nothing to Hydra's proxy.
   const Environment rank = Env(Hydra(1, 4, 1, 2) + "PMI_JOBID=7.0\n");
   EXPECT_EQ(MustPlan(rank, By(RendezvousMethod::kPmi)).pmi, (PmiAccess{9, PmiVersion::kOne, 1, ""}));
   EXPECT_EQ(MustPlan(Env(Hydra(1, 4, 1, 4)), By(RendezvousMethod::kPmi)).find_root, FindRoot::kSameNode);
@@ -326,7 +326,7 @@ TEST(FindRoot, OnALaunchersServerNeedsOne) {
              "use rendezvous.method: auto"}));
 }
 
-// Only where nothing else says where rank 0 is: an MPI program may want the server for itself.
+// Only if the place of rank 0 is not known otherwise: an MPI program may want the server for itself.
 TEST(FindRoot, OfMpirunWithoutSlurmIsSaidToItsServer) {
   const Environment openmpi = Env(Openmpi(1, 4, 1, 2) + "PMIX_SERVER_URI2=77.0;tcp4://127.0.0.1:54455\n");
   EXPECT_TRUE(MustPlan(openmpi).pmix);
@@ -340,7 +340,7 @@ TEST(FindRoot, OfMpirunWithoutSlurmIsSaidToItsServer) {
     EXPECT_EQ(MustPlan(rank, said).find_root, FindRoot::kEndpoint);
     EXPECT_FALSE(Plan(rank, By(RendezvousMethod::kTcp)));
   }
-  // Whoever started this process has closed the connection, or keeps none.
+  // The starter of this process has closed the connection, or keeps none.
   EXPECT_FALSE(Plan(LiveAs(Env(Hydra(1, 4, 1, 2)), 1000)));
   EXPECT_EQ(MustPlan(LiveAs(Env(Hydra(1, 4, 1, 2)), 1000, 500)).node_mark, "proxy=500");
 }

@@ -5,7 +5,7 @@
 namespace muster::output {
 namespace {
 
-// All of it at once, and byte by byte: it must be the same.
+// All of it in one piece, and byte by byte: it must be the same.
 std::string Labelled(const std::string& text) {
   LineLabeller whole("3: ");
   std::string out;

@@ -41,7 +41,7 @@ class ProgramOutputTest : public testing::Test {
   void Write(const UniqueFd& fd, std::string_view text) {
     ASSERT_EQ(write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
-  // Until so many bytes have come.
+  // Until this number of bytes has come.
   std::string Shown(size_t bytes) {
     std::string text;
     EXPECT_TRUE(loop.Until([&] {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kEnough = std::chrono::seconds(20);
 
-// As an event loop would do it; false where nothing happens within 20 s.
+// As an event loop would do it; false if nothing happens within 20 s.
 bool PumpToTheEnd(StderrTail& tail) {
   while (!tail.ended()) {
     const auto interest = tail.interest();

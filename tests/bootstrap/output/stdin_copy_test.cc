@@ -41,7 +41,7 @@ class StdinCopyTest : public testing::Test {
     }
     copy->Start();
   }
-  // What is there for that reader now.
+  // The bytes that are there for that reader now.
   void Take(size_t rank) {
     char buffer[65536];
     ssize_t got = 0;

@@ -225,7 +225,7 @@ TEST(Child, HasItsOwnProcessGroupOnlyWhereTold) {
   EXPECT_FALSE(Finish(*Started(options)).ok());
 }
 
-// What stays behind holds the pipe: its end of file shows that it is gone.
+// A process that stays behind holds the pipe: its end of file shows that it is gone.
 TEST(Child, SignalsTheWholeGroupAlsoAfterTheProgramHasEnded) {
   const auto child = Started(Shell("sleep 1000 & exit 0"));
   ASSERT_TRUE(AwaitExit(*child));
@@ -244,7 +244,7 @@ TEST(Child, SignalsTheProgramAloneWithoutAGroup) {
   EXPECT_EQ(Finish(*child).code, 9);
 }
 
-// A set of signals out of /proc/PID/status of a program, real-time signals left out: whoever runs the test
+// A set of signals out of /proc/PID/status of a program, real-time signals left out: the parent of the test
 // may ignore those.
 uint64_t SignalSet(const std::string& name) {
   const auto child = Started(Shell("grep " + name + ": /proc/self/status >&2"));

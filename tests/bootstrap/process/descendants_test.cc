@@ -59,7 +59,7 @@ TEST_F(Descendants, ThatMadeThemselvesDaemonsAreKilled) {
   ASSERT_TRUE(child->Exited());
   ASSERT_TRUE(child->Signal(SIGKILL));
   ASSERT_TRUE(KillDescendants(Deadline::After(kEnough)));
-  EXPECT_EQ(ReadAll(pipe.get()), "up\n");  // the end of file: nobody holds the pipe any more
+  EXPECT_EQ(ReadAll(pipe.get()), "up\n");  // the end of file: no process holds the pipe
   EXPECT_THAT(*ChildProcesses(), testing::ElementsAre(child->pid()));
   EXPECT_TRUE(child->Exited()->ok());
   child->Reap();
@@ -88,7 +88,7 @@ TEST_F(Descendants, ThatEndedAreReapedButNotTheChilds) {
   EXPECT_EQ(Finish(*child).code, 4);
 }
 
-// A claimed zombie alone is nobody to wait for; a process that cannot be killed is named. Stopped is not
+// A claimed zombie alone is no process to wait for; a process that cannot be killed is named. Stopped is not
 // unkillable.
 TEST_F(Descendants, ThatAreStoppedDieToo) {
   const auto child = Started(Shell("sh -c 'kill -STOP $$' & exit 0"));

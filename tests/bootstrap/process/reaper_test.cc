@@ -31,7 +31,7 @@ pid_t ForkPause() {
   return pid;
 }
 
-// Ended, and not yet reaped by anybody.
+// Ended, and not yet reaped.
 void AwaitZombie(pid_t pid) {
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
@@ -74,7 +74,7 @@ TEST(ClaimedChild, IsNoneWhereNothingWasStarted) {
   EXPECT_FALSE(child);
   EXPECT_EQ(child.Exited(), std::nullopt);
   EXPECT_TRUE(child.Signal(SIGKILL, true)) << "nobody is signalled";
-  // What is unclaimed is reaped again.
+  // An unclaimed process is reaped again.
   const pid_t pid = ForkExit(0);
   AwaitZombie(pid);
   ReapOrphans();

@@ -1,4 +1,4 @@
-"""For tests in Python under Bazel: runs the cases of the calling file and tells Bazel of each of them."""
+"""For tests in Python under Bazel: runs the cases of the calling file and reports each of them to Bazel."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def environment(**more):
 
 
 def run(command, **more):
-    # Killed when it takes too long: who is only asked to end may have been told not to.
+    # Killed when it takes too long: the program may ignore a request to end.
     return subprocess.run(
         ["timeout", "--signal=KILL", str(PATIENCE_S), *command],
         env=environment(**more),
@@ -43,7 +43,7 @@ def run(command, **more):
 
 
 def launch(ranks, command, *settings, **more):
-    """So many local ranks of it."""
+    """This number of local ranks of it."""
     flags = [word for setting in settings for word in ("--set", setting)]
     return run([MUSTER, "launch", "-n", str(ranks), *flags, "--", *command], **more)
 

@@ -1,5 +1,5 @@
-/* Somebody on the way between two ranks, loaded into one of them (LD_PRELOAD): changes every pickle that leaves
- * it for another that loads as well and does something else. What the rank itself has stays as it is. */
+/* A process on the way between two ranks, loaded into one of them (LD_PRELOAD): changes every pickle that leaves
+ * it for another that loads as well and does something else. The rank's own objects stay as they are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

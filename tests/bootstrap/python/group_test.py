@@ -64,7 +64,7 @@ class Group(unittest.TestCase):
 
 
 class Failures(unittest.TestCase):
-    """Each rank that fails here ends by itself, so that what the others hear can be seen."""
+    """Each rank that fails here ends by itself, so that the errors of the other ranks can be seen."""
 
     def lines(self, function):
         done = launch(function, "run.stop_on_failure=false")
@@ -78,7 +78,7 @@ class Failures(unittest.TestCase):
             self.assertIn("rank 1", line)
 
     def pickles(self, call, in_the_middle):
-        """Through another program each, because rank 1 has somebody with it."""
+        """Through another program each, because rank 1 has a library with it."""
         program = [sys.executable, os.path.join(HERE, "member.py"), "changed_pickles"]
         preload = f'export MUSTER_TEST_CALL={call}; [ "$RANK" != 1 ] || export LD_PRELOAD={in_the_middle}; exec "$@"'
         settings = ["run.stop_on_failure=false"]

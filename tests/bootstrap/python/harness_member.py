@@ -42,7 +42,7 @@ class Instance:
 
 
 class Collator:
-    """Longest first, in batches; as lm-eval's, for as much as muster.lm_eval knows of it."""
+    """Longest first, in batches; as lm-eval's, as far as muster.lm_eval uses it."""
 
     def __init__(self, values):
         self._arr_with_indices = tuple(enumerate(values))

@@ -1,4 +1,4 @@
-"""What the ranks of map_test.py run: map_member.py FUNCTION [FOLDER], alone or under a launcher. FOLDER is the test's own."""
+"""The program of the ranks of map_test.py: map_member.py FUNCTION [FOLDER], alone or under a launcher. FOLDER is the test's own."""
 
 import json
 import os

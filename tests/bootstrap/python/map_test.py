@@ -50,7 +50,7 @@ class Maps(unittest.TestCase):
         self.assertEqual(done.stdout, json.dumps(results) + "\n", done.stderr)
 
     def notes(self, name):
-        """What the ranks have noted, and forgets it."""
+        """The notes of the ranks; removes them."""
         path = os.path.join(self.folder, name)
         if not os.path.exists(path):
             return []
@@ -175,7 +175,7 @@ class Failures(Maps):
     def test_a_killed_rank_loses_nothing(self):
         done = self.launch(3, "killed")
         self.shows(done, SQUARES)
-        # What it had committed in its last moment may be done again.
+        # Items that it committed in its last moment may be done again.
         self.assertEqual(set(map(int, self.notes("done"))), set(range(60)))
         self.shows(self.alone("killed"), SQUARES)
         self.assertEqual(self.notes("done"), [])

@@ -1,4 +1,4 @@
-"""What the ranks of group_test.py run: member.py FUNCTION."""
+"""The program of the ranks of group_test.py: member.py FUNCTION."""
 
 import array
 import os
@@ -246,7 +246,7 @@ def interrupted_and_goes_on(comm):
 
 
 def ends_well(comm):
-    """No shutdown: it comes by itself, and nobody calls the end of a rank a loss."""
+    """No shutdown: it comes by itself, and the end of a rank is no loss."""
     muster.barrier()
 
 
@@ -307,7 +307,7 @@ def block(comm):
 
 
 def memory(comm):
-    """Buffers larger than what a call sends at once, and that nothing is kept."""
+    """Buffers larger than one message of a call, and that nothing is kept."""
     large = array.array("d", [comm.rank]) * 500000
     muster.all_reduce(large)
     assert set(large) == {3.0}
@@ -316,6 +316,6 @@ def memory(comm):
 
 
 if __name__ == "__main__":
-    # When the group has failed its supervisors ask the programs to end; here each says first what it was told.
+    # When the group has failed its supervisors signal the programs to end; here each prints its error first.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     globals()[sys.argv[1]](muster.init())

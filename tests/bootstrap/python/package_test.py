@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the module finds its library, and that it is Python 3.9."""
+"""The place in which the module finds its library, and that it is Python 3.9."""
 
 import ast
 import glob
@@ -23,7 +23,7 @@ class Package(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         self.addCleanup(shutil.rmtree, self.folder)
-        # Real files: the module looks beside where it really is.
+        # Real files: the module searches beside its real path.
         self.copy = os.path.join(self.folder, "python")
         shutil.copytree(cases.PACKAGE, self.copy)
         self.environment = dict(cases.environment(), PYTHONPATH=self.copy)

@@ -69,7 +69,7 @@ TEST(ReportPage, HasTheReportAndNeedsNoOtherFile) {
   }
 }
 
-// Whatever stands in a command line or in the last lines of a program is text.
+// Characters of a command line or of a program's last lines are text.
 TEST(ReportPage, RunsNoCodeOfTheReport) {
   RunRecord record = run::FailedRun();
   std::string bytes;
@@ -172,7 +172,7 @@ TEST(ReportPage, LabelsShortAndLongRuns) {
   EXPECT_EQ(AxisOf(seconds(2), std::chrono::hours(50), "axis_days"), "01 s2 s24 h48 h");
 }
 
-// What the text of the page has between the tags of an element, as a browser without JavaScript shows it.
+// The text of the page between the tags of an element, as a browser without JavaScript shows it.
 std::string PlainTextOf(const std::string& page) {
   const size_t begin = page.find("<noscript><p>");
   std::string text = page.substr(begin, page.find("</noscript>", begin) - begin);

@@ -54,7 +54,7 @@ TEST(OutcomeOf, ABadEndOfItsOwnIsAFailure) {
   EXPECT_EQ(record.OutcomeOf(5), RankOutcome::kNotStarted);
 }
 
-// A program that left its group and then exited with 0 is the failure all the same.
+// A program that left its group and then exited with 0 is still the failure.
 TEST(OutcomeOf, TheFirstFailureMayHaveEndedWithZero) {
   RunRecord record = run::FailedRun();
   record.ranks[9].end = run::EndedBy(9, rendezvous::EndCause::kItself, 0, 0, milliseconds(1));

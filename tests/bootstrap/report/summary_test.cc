@@ -49,7 +49,7 @@ TEST(Summary, SaysOfWhomNothingIsKnown) {
   RunRecord record = run::FailedRun();
   for (const size_t rank : {0U, 1U, 10U}) record.ranks[rank].end.reset();
   EXPECT_THAT(SummaryText(record), HasSubstr("\n  nothing is known of the end of ranks 0,1,10\n"));
-  // What was lost with the first failure's node is named there.
+  // The ranks that were lost with the first failure's node are named there.
   record.failure->exit_status = -1;
   record.ranks[9].end.reset();
   EXPECT_THAT(SummaryText(record), HasSubstr("\n  nothing is known of the end of ranks 0,1\n"));

@@ -1,4 +1,4 @@
-// Who wins in nested launches, and what is refused, by table.
+// The winners of nested launches, and the refusals, by table.
 #include "bootstrap/resolve/containment.h"
 
 #include <gmock/gmock.h>

@@ -176,7 +176,7 @@ TEST(ABarePmixRank, IsRefusedUntilItsServerHasBeenAsked) {
   EXPECT_FALSE(MustRefuse(Env(rank + kPmixServer), SaidByPmix({})).ask_pmix);
 }
 
-// What a container lets through of the step's variables does not stand in the way.
+// Variables of the step that pass into a container cause no refusal.
 TEST(ABarePmixRank, OfAStrippedStepIsAskedFor) {
   const Environment stripped =
       Changed(Env(OneTaskANode(4, 2) + "PMIX_RANK=2\nPMIX_NAMESPACE=slurm.pmix.9.1\n" + kPmixServer),
@@ -327,7 +327,7 @@ TEST(BatchScript, WithABareTupleIsWarnedAbout) {
           "meant for srun, start with srun and do not export it"));
 }
 
-// pyxis removes what Slurm says of the task, and enroot's hook sets PyTorch's variables.
+// pyxis removes Slurm's variables of the task, and enroot's hook sets PyTorch's variables.
 TEST(StrippedStep, WithEnrootsTupleIsNoMistake) {
   const Environment container = Changed(Env(OneTaskANode(2, 1) + Bare(1, 2, 0)),
                                         {{"SLURM_PROCID", std::nullopt}, {"SLURM_LOCALID", std::nullopt}});

@@ -1,4 +1,4 @@
-// The launchers that nobody ran here, by what their documentation or source says they set.
+// The launchers that were not run here, by the variables of their documentation or source.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
                  .local_world_size = 2,
                  .job = {.key = "openmpi:77:0", .id = "77"}}}));
 
-// Nodes are counted, not processes: nobody's rank, however the numbers look.
+// Nodes are counted, not processes: no process's rank, whatever its numbers are.
 struct NodeScope {
   const char* what;
   const char* environment;
@@ -184,7 +184,7 @@ TEST(Composer, IsNotTakenForWhatElseSetsItsFive) {
   EXPECT_EQ(MustResolve(Env(five + mark)).tuple.launcher, "composer");
   EXPECT_EQ(MustResolve(Env(five + mark + "GROUP_RANK=1\nGROUP_WORLD_SIZE=2\n")).tuple.launcher, "torch-env");
   EXPECT_EQ(MustResolve(Env(five + mark + "TORCHELASTIC_RUN_ID=r\n")).tuple.launcher, "torchrun");
-  // A task of Slurm that says the same is Slurm's.
+  // A task of Slurm with the same numbers is Slurm's.
   const std::string same =
       "RANK=1\nWORLD_SIZE=2\nLOCAL_RANK=0\nLOCAL_WORLD_SIZE=1\nNODE_RANK=1\nMASTER_ADDR=n1\n"
       "MASTER_PORT=29500\n";

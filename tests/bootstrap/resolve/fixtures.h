@@ -35,7 +35,7 @@ struct ExpectedMeeting {
 };
 std::vector<ExpectedMeeting> AllMeetings();
 
-// All folders; fails the test where there is none.
+// All folders; fails the test if there is none.
 std::vector<ExpectedRank> AllExpected();
 std::vector<std::string> AllFolders();
 
@@ -55,7 +55,7 @@ Environment Fixture(std::string_view name);
 Environment Env(std::string_view text);
 
 using Change = std::pair<std::string_view, std::optional<std::string_view>>;
-// The environment with these variables set, or unset where the value is nullopt.
+// The environment with these variables set, or unset if the value is nullopt.
 Environment Changed(const Environment& environment, std::initializer_list<Change> changes);
 
 }  // namespace muster::resolve::testing_support

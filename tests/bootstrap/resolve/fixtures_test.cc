@@ -1,4 +1,4 @@
-// Every captured environment gives the truth that MPI or torch.distributed told in that very process.
+// Every captured environment gives the numbers that MPI or torch.distributed reported in that very process.
 #include "tests/bootstrap/resolve/fixtures.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(Fixtures, NameTheNode) {
   for (const ExpectedRank& expected : AllExpected()) {
     const auto got = Resolve(Load(expected));
     if (!got) continue;
-    // Nothing in these two says it, and a captured environment has no host to ask.
+    // These two do not have it, and a captured environment has no host to query.
     const bool said = expected.folder != "torchrun-standalone" && expected.folder != "deepspeed";
     EXPECT_EQ(got->tuple.node.has_value(), said) << expected.folder << "/" << expected.file;
   }
@@ -134,7 +134,7 @@ TEST(Fixtures, AllRanksPlanOneMeetingAndNoTwoLaunchesShareIt) {
   }
 }
 
-// Where the layout is derived, it is the one that really was.
+// If the layout is derived, it is the real one.
 TEST(Fixtures, PlaceEveryRankWhereItRan) {
   int derived = 0;
   for (const ExpectedRank& expected : AllExpected()) {

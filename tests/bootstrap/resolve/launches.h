@@ -26,7 +26,7 @@ std::string Muster(int rank, int size, int local, int local_size, int node, int 
 Resolution MustResolve(const Environment& environment, const DetectOptions& options = {});
 Refusal MustRefuse(const Environment& environment, const DetectOptions& options = {});
 
-// "winner" where it is not among the others.
+// "winner" if it is not among the others.
 std::string VerdictOn(std::string_view launcher, const std::vector<Considered>& considered);
 
 // "rank=3 world_size=4 local_rank=1 job=flux:f58:0": what is known, without the launcher.

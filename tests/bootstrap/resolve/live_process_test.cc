@@ -1,4 +1,4 @@
-// What only a live process knows: its pid, its parent, and what its ancestors started with.
+// Facts that only a live process has: its pid, its parent, and what its ancestors started with.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(LiveProcess, ThatSlurmStartedItselfIsItsTask) {
             Code::kBadEnvironment);
 }
 
-// The same export is in every task: one of them says it.
+// The same export is in every task: one of them reports it.
 TEST(LiveProcess, WarnsOfAStaleRankOnce) {
   const auto warners = [](const std::string& culprit) {
     std::vector<int> ranks;
@@ -105,7 +105,7 @@ TEST(LiveProcess, OfASteplessAllocationIsNoTaskThoughItsPidMatches) {
 }
 
 TEST(LiveProcess, ThatASupervisorStartedItselfIsItsRank) {
-  // srun -n2 on two nodes, each `muster launch -n 2`: no numbers could tell.
+  // srun -n2 on two nodes, each `muster launch -n 2`: numbers do not show it.
   const std::string text = OneTaskANode(2, 1) + Muster(0, 2, 0, 2, 0, 1) + Bare(0, 2, 0);
   EXPECT_EQ(MustRefuse(Env(text)).error.code, Code::kBadEnvironment);
   const Resolution resolution = MustResolve(Env(text).AsProcess(Live(501, 500)));
@@ -145,7 +145,7 @@ TEST(LiveProcess, ABareTupleIsDatedByNobody) {
   EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.code, Code::kBadEnvironment);
 }
 
-// RANK=0 LOCAL_RANK=0 WORLD_SIZE=8, exported in the batch script: to task 0 of 4 the numbers look like those
+// RANK=0 LOCAL_RANK=0 WORLD_SIZE=8, exported in the batch script: to task 0 of 4 the numbers are like those
 // that mp.spawn sets in it.
 TEST(LiveProcess, DoesNotTakeAStaleRankOfALargerWorldForABlock) {
   const std::string task = OneTaskANode(4, 0) + "SLURM_TASK_PID=4711\n";
@@ -163,7 +163,7 @@ TEST(LiveProcess, DoesNotTakeAStaleRankOfALargerWorldForABlock) {
   EXPECT_EQ(VerdictOn("slurm", spawned.considered), "carrier");
 }
 
-// RANK=3 WORLD_SIZE=8 srun -N1 -n1 -w gpu03 ...: somebody starts each rank as a step of its own.
+// RANK=3 WORLD_SIZE=8 srun -N1 -n1 -w gpu03 ...: a user starts each rank as a step of its own.
 TEST(LiveProcess, TakesARankThatWasThereBeforeAStepOfOne) {
   const std::string text = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n" + Bare(3, 8, 0);
   auto process = Live(4800, 4711);

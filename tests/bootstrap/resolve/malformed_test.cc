@@ -1,4 +1,4 @@
-// Whatever is wrong with a launcher's numbers is Malformed and named by its variable, for every launcher
+// Each error in a launcher's numbers is Malformed and named by its variable, for every launcher
 // alike.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing_support::Changed;
 using testing_support::Env;
 
-// Rank 1 of 4, local rank 1 of 2 on node 0 of 2, as far as the launcher says it.
+// Rank 1 of 4, local rank 1 of 2 on node 0 of 2, as far as the launcher has it.
 struct Sound {
   std::string launcher;
   std::string environment;
@@ -113,7 +113,7 @@ Probed Probe(const Sound& sound, const Environment& environment) {
 
 class EveryLauncherTest : public testing::TestWithParam<Sound> {
  protected:
-  // The message; fails where it is no Malformed of the right code.
+  // The message; fails if it is no Malformed of the right code.
   std::string MessageWith(std::initializer_list<testing_support::Change> changes) {
     const Probed probed = Probe(GetParam(), Changed(Env(GetParam().environment), changes));
     const auto* malformed = std::get_if<Malformed>(&probed);
@@ -162,7 +162,7 @@ TEST_P(EveryLauncherTest, NamesBothHalvesOfAPair) {
   if (!GetParam().half_is_malformed) return;
   EXPECT_THAT(MessageWith({{GetParam().size, std::nullopt}}),
               HasSubstr(fmt::format("is set but {} is not: half a pair", GetParam().size)));
-  // A bare WORLD_SIZE may be somebody's export: a claim without a rank.
+  // A bare WORLD_SIZE may be a user's export: a claim without a rank.
   if (GetParam().launcher == "torch-env") return;
   EXPECT_THAT(MessageWith({{GetParam().rank, std::nullopt}}),
               HasSubstr(fmt::format("is set but {} is not: half a pair", GetParam().rank)));

@@ -1,4 +1,4 @@
-// Runs that have ended, for the tests of what is told of them.
+// Runs that have ended, for the tests of their reports.
 #pragma once
 
 #include <fmt/core.h>

@@ -175,7 +175,7 @@ TEST_F(SlurmSchedulerTest, OneThatHangsIsEnded) {
   EXPECT_EQ(facts.error(), (Error{Code::kDeadline, "muster-slurm did not answer in time", ""}));
   const pid_t pid = std::stoi(Said("pid"));
   EXPECT_EQ(kill(pid, 0), -1);
-  // What it had started is told to end as well; that takes a moment.
+  // The processes that it had started get a signal as well; that takes a moment.
   const Deadline gone = Soon();
   while (kill(-pid, 0) == 0 && !gone.Expired()) usleep(1000);
   EXPECT_EQ(kill(-pid, 0), -1);

@@ -76,7 +76,7 @@ TEST(ChooseMasterPort, AProgramThatServesItselfFindsItFree) {
   EXPECT_NE(MasterPortOf(RosterWith(request)), 0);
 }
 
-// Whoever looks for the root there would be a stranger to the store.
+// A process that searches for the root there would be a stranger to the store.
 TEST(ChooseMasterPort, IsNowhereTheRootIsLookedFor) {
   config::Config config;
   rendezvous::JoinRequest request = RequestOf(0);

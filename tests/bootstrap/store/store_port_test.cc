@@ -54,7 +54,7 @@ TEST(StorePort, WhoConnectsBeforeItIsServedWaits) {
   EXPECT_TRUE(*net::Accept(kept->get()));
 }
 
-// Of a few ports that nobody has; the test's own.
+// Of a few free ports; the test's own.
 PortRange FreeRange(int count) {
   for (uint16_t first = 40000; first < 60000; first = static_cast<uint16_t>(first + count)) {
     bool free = true;
@@ -97,7 +97,7 @@ TEST(StorePort, IsNotWhereTheGroupMeets) {
   }
 }
 
-// Where the group may meet is still better than where no firewall lets anybody through.
+// A port where the group may meet is still better than one that a firewall closes.
 TEST(StorePort, IsRatherWhereTheGroupMayMeetThanOutsideTheRange) {
   const PortRange ports = FreeRange(3);
   const uint16_t middle = ports.first + 1;

@@ -89,7 +89,7 @@ TEST_F(StoreUsersTest, WhatRunsAtTheSameTimeIsOneGeneration) {
 }
 
 TEST_F(StoreUsersTest, AProgramThatTakesAnothersPlaceIsTheNextGeneration) {
-  // exec closes what the first program had open only if it says so: 3 is closed by hand.
+  // exec closes the first program's descriptors only if they are marked: 3 is closed by hand.
   Run(0, Connect() + "; read <&3; exec 3<&- bash -c '" + Connect() + "; read <&3'");
   EXPECT_EQ(LookAtNext(), Of(0, 0));
   GoOn();

@@ -19,7 +19,7 @@ struct FakeMunge {
   uid_t only_for = static_cast<uid_t>(MUNGE_UID_ANY);
   time_t encode_time = 0;
   time_t decode_time = 0;
-  // What the caller set.
+  // The values that the caller set.
   std::string socket;
   int ttl = 0;
   int live_contexts = 0;

@@ -1,4 +1,4 @@
-// Workers for tests: one that does everything at once, one that waits to be told.
+// Workers for tests: one that does everything in the call, one that waits for a command.
 #pragma once
 
 #include <deque>

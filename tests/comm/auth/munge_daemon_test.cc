@@ -132,7 +132,7 @@ TEST_F(MungeDaemonTest, AStoppedDaemonIsNamedWithItsSocket) {
   const Result<Bytes> credential = munge->Encode(AsBytes("payload"), geteuid());
   ASSERT_FALSE(credential);
   EXPECT_EQ(credential.error().code, Code::kAuthentication);
-  // What follows is the library's own text, which changes with its release.
+  // The rest is the library's own text, which changes with its release.
   EXPECT_THAT(credential.error().message,
               testing::StartsWith(fmt::format(
                   "munged does not answer at {0}: Failed to access \"{0}\": No such file or directory",

@@ -1,4 +1,4 @@
-// What libmunge says, in our words; the library is a fake. munge_daemon_test.cc asks the real one.
+// The errors of libmunge, in our words; the library is a fake. munge_daemon_test.cc asks the real one.
 #include "comm/auth/munge.h"
 
 #include <gmock/gmock.h>

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kPatience{30};
 [[noreturn]] void Exec(const std::vector<std::string>& arguments, int log_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(log_fd, STDERR_FILENO);
-  // Where Debian and Red Hat install it; a user's PATH lacks sbin.
+  // The place of Debian and Red Hat; a user's PATH lacks sbin.
   setenv("PATH", "/usr/sbin:/usr/local/sbin:/sbin:/usr/bin:/bin", 1);
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);

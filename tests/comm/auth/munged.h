@@ -14,7 +14,7 @@ namespace muster::auth {
 
 class Munged {
  public:
-  // Returns when it listens. The error carries what munged said.
+  // Returns when it listens. The error has the output of munged.
   static Result<std::unique_ptr<Munged>> Start();
   Munged(const Munged&) = delete;
   Munged& operator=(const Munged&) = delete;

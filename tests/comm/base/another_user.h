@@ -20,7 +20,7 @@ inline constexpr uid_t kVictim = 54321;    // who opens files
 inline constexpr uid_t kStranger = 54322;  // who has prepared them
 inline bool IsRoot() { return geteuid() == 0; }
 
-// What `work` says when that user runs it, in a process of its own.
+// The result of `work` when that user runs it, in a process of its own.
 inline std::string As(uid_t user, const std::function<std::string()>& work) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);

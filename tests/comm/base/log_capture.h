@@ -1,4 +1,4 @@
-// What is logged while it lives, to look at while the test goes on. One at a time: a process has one log.
+// Lines of the log during its life, which a test reads meanwhile. One at a time: a process has one log.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Lets gtest show an Error in words where it is not the expected one.
+// Lets gtest show an Error in words if it is not the expected one.
 #pragma once
 
 #include <ostream>

@@ -20,8 +20,8 @@ using testing::Each;
 
 Deadline Soon() { return Deadline::After(std::chrono::minutes(2)); }
 
-// What every rank of a group on one node gets; `gpu_files[r]`: whether rank r seems to have a GPU. No CUDA
-// can be loaded.
+// The result of every rank of a group on one node; `gpu_files[r]`: whether rank r seems to have a GPU. No
+// CUDA can be loaded.
 std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend backend,
                                   const std::set<int>& host_only = {}) {
   const int ranks = static_cast<int>(gpu_files.size());
@@ -174,7 +174,7 @@ class OneWithAGpu : public testing::Test {
   DataOptions options_;
 };
 
-// What works with many ranks works with one.
+// All that works with many ranks works with one.
 TEST_F(OneWithAGpu, LoadsNoCudaForHostMemoryAlone) {
   options_.host_only = true;
   options_.gpu.has_device = [] { return ADD_FAILURE() << "looked for a GPU", true; };

@@ -1,4 +1,4 @@
-// Through the log, as its users meet it: a standard error that nobody reads.
+// Through the log, as its users meet it: a standard error without a reader.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

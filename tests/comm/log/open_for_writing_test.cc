@@ -33,7 +33,7 @@ std::string AppendAsVictim(const std::string& path) {
   return As(kVictim, [&] { return Append(path); });
 }
 
-// As whoever runs the test.
+// As the user of the test.
 class OpenForWritingTest : public testing::Test {
  protected:
   SharedFolder folder;
@@ -262,7 +262,7 @@ TEST_F(OpenForWritingOfOthers, APlainFileOfAProjectIsTaken) {
               EndsWith("/log: this file belongs to user 54322, and every user may write its directory"));
 }
 
-// Where fs.protected_hardlinks is off, anybody can make one of a file that they may not even read.
+// If fs.protected_hardlinks is off, a user can make one of a file that this user may not even read.
 TEST_F(OpenForWritingOfOthers, ASecondNameOfAFileIsRefusedWhereAllMayWrite) {
   folder.Directory("tmp", 0, 01777);
   ASSERT_EQ(link(secret.c_str(), (folder / "tmp/log").c_str()), 0);
@@ -278,7 +278,7 @@ TEST_F(OpenForWritingOfOthers, WhatIsGivenAsADescriptorIsNotJudged) {
   EXPECT_EQ(AppendAsVictim("/dev/fd/" + std::to_string(end.get())), "");
 }
 
-// Whatever is swapped in between looking and opening.
+// A file that is replaced between check and open.
 TEST_F(OpenForWritingOfOthers, ASwapWinsNothing) {
   folder.Link("evil", kStranger, secret);
   folder.File("good", kVictim, 0644);
@@ -357,7 +357,7 @@ TEST_F(OpenForWritingOfOthers, InAUserNamespaceWhoMayWriteTheDirectoryDecides) {
   EXPECT_EQ(said, "");
   EXPECT_EQ(TextOf(secret), "secretnew");
   EXPECT_EQ(in_namespace("/dev/null", self), "");
-  // What it has made there itself can be told from a stranger's file by its mode.
+  // The mode distinguishes the files that it has made there itself from a stranger's.
   folder.File("tmp/own", kVictim, 0600);
   folder.File("tmp/strangers", kStranger, 0666);
   EXPECT_EQ(in_namespace(folder / "tmp/own", ""), "");

@@ -56,7 +56,7 @@ class GroupsInProcess {
 
   Group& group(int rank) { return *groups_[static_cast<size_t>(rank)]; }
 
-  // The rank has ended: nothing comes from it any more, and nothing reaches it.
+  // The rank has ended: nothing comes from it, and nothing reaches it.
   void Kill(int rank) {
     OnLoop([&] {
       groups_[static_cast<size_t>(rank)]->cut = true;
@@ -70,7 +70,7 @@ class GroupsInProcess {
       return 0;
     });
   }
-  // What it sends is kept, and what it is sent as well, until Continue.
+  // Messages from it and to it are kept until Continue.
   void Stall(int rank) {
     OnLoop([&] { return groups_[static_cast<size_t>(rank)]->stalled = true; });
   }
@@ -96,7 +96,7 @@ class GroupsInProcess {
       return 0;
     });
   }
-  // Ranks are told to end, as in life.
+  // Ranks get the message to end, as in a real group.
   void ObeyOrdersToEnd() {
     OnLoop([&] { return obeys_ = true; });
   }

@@ -23,7 +23,7 @@ std::vector<uint64_t> IndexesOf(const Ledger::Grant& grant) {
   return items;
 }
 
-// What the rank receives when it asks; empty: nothing now.
+// The answer to the rank's request; empty: nothing now.
 std::vector<uint64_t> Ask(Ledger& ledger, int rank, Clock::time_point now = kStart) {
   ledger.Want(rank);
   for (const Ledger::Grant& grant : ledger.TakeGrants(now)) {
@@ -147,7 +147,7 @@ TEST(Ledger, IdleRanksGetWhatOthersHaveNotBegun) {
   while (!Ask(ledger, 0).empty()) {
   }
   EXPECT_EQ(ledger.Shares(kStart).front().granted, 5);
-  // It asks for more itself, but has no free slot.
+  // It requests more itself, but has no free slot.
   EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), IsEmpty());
   ledger.Want(1);
   EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), ElementsAre(0));
@@ -157,7 +157,7 @@ TEST(Ledger, IdleRanksGetWhatOthersHaveNotBegun) {
   // A free slot comes first.
   EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{1, {{3, 1}}}, Ledger::Grant{0, {{4, 1}}}));
   EXPECT_EQ(ledger.items().AttemptsOf(3), 0);
-  // What is not one's own cannot be given back.
+  // A rank cannot give back another rank's item.
   ledger.GiveBack(1, {1}, kStart);
   EXPECT_EQ(ledger.Shares(kStart).front().granted, 3);
 }
@@ -224,7 +224,7 @@ TEST(Ledger, AClassOfLongItemsEndsBeforeTheOthers) {
   EXPECT_FALSE(ledger.Limit(seconds(50)));
   EXPECT_FALSE(ledger.items().closed());
   EXPECT_EQ(ledger.items().held_back(), 1);
-  // Once, although nobody waits: item 13 is not begun.
+  // Once, although no rank waits: item 13 is not begun.
   EXPECT_THAT(ledger.TakeRecalls(kStart, seconds(1)), ElementsAre(0));
   EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(9), seconds(1)), IsEmpty());
   ledger.GiveBack(0, {13}, kStart);
@@ -280,7 +280,7 @@ TEST(Ledger, EarlierRunsKnowHowLongTheItemsOfAClassTake) {
     if (classes_first) ledger.Classify(0, classes);
     ledger.Resume(0, false, ShortTime(milliseconds(10)));
     ledger.Resume(3, false, ShortTime(seconds(10)));
-    ledger.Resume(2, true, ShortTime(seconds(99)));  // given up: it tells nothing
+    ledger.Resume(2, true, ShortTime(seconds(99)));  // given up: it has no information
     if (!classes_first) ledger.Classify(0, classes);
     EXPECT_THAT(Ask(ledger, 1), ElementsAre(1));
     EXPECT_THAT(Ask(ledger, 0), ElementsAre(5));

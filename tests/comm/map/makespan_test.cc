@@ -22,8 +22,8 @@ using Verdict = Ledger::Verdict;
 
 const Clock::time_point kStart{};
 
-// Ranks that work for simulated time: one item at a time, the next batch is asked for when the last one is begun, and
-// what was not begun is given back when the ledger asks.
+// Ranks that work for simulated time: one item at a time, the next batch is asked for when the last one is
+// begun, and items that were not begun are given back at the ledger's request.
 class SimulatedRanks {
  public:
   SimulatedRanks(std::vector<Duration> items, int ranks, const std::vector<uint8_t>& classes = {})

@@ -154,7 +154,7 @@ TEST(Map, ARankThatIsStoppedIsToleratedWhileTheNextMapIsAtWork) {
   EXPECT_EQ(Work(*other), 3);
   EXPECT_EQ(other->Finish()->committed, 3);
   const auto next = JoinAs(groups, 0, Of(2));
-  std::this_thread::sleep_for(milliseconds(2500));  // the root asks it twice
+  std::this_thread::sleep_for(milliseconds(2500));  // the root queries it twice
   EXPECT_EQ(groups.failure(), std::nullopt);
   EXPECT_EQ(Work(*next), 2);
   groups.AwaitFailure();
@@ -168,7 +168,7 @@ TEST(Map, ARankThatKeepsAMapThatIsOverDoesNotFailTheGroup) {
   const auto late = JoinAs(groups, 1, Of(3));
   EXPECT_EQ(Work(*other), 3);
   EXPECT_EQ(other->Finish()->committed, 3);
-  std::this_thread::sleep_for(milliseconds(2500));  // the root asks it twice
+  std::this_thread::sleep_for(milliseconds(2500));  // the root queries it twice
   EXPECT_EQ(groups.failure(), std::nullopt);
   EXPECT_EQ(late->Finish()->committed, 3);
 }

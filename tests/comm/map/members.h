@@ -1,4 +1,4 @@
-// What the tests of a map's members share: ranks that join, and work until the map is over.
+// Shared by the tests of a map's members: ranks that join, and work until the map is over.
 #pragma once
 
 #include <gtest/gtest.h>

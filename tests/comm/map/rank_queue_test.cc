@@ -35,7 +35,7 @@ TEST(RankQueue, AnEndBeginsTheNext) {
   EXPECT_FALSE(queue.Remove(1, kStart + seconds(3)));
   EXPECT_THAT(queue.AtWork(),
               ElementsAre(RankQueue::Lease{0, kStart}, RankQueue::Lease{2, kStart + seconds(3)}));
-  // What waited begins nothing.
+  // A thread that waited begins nothing.
   EXPECT_TRUE(queue.Remove(3, kStart + seconds(4)));
   EXPECT_EQ(queue.at_work(), 2);
   EXPECT_THAT(queue.Items(), ElementsAre(0, 2));

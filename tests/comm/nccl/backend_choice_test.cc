@@ -17,7 +17,7 @@ Roster Nodes(int count) {
   return roster;
 }
 
-// The ranks of `roster` with a GPU each, but for those of `without`.
+// The ranks of `roster` with a GPU each, except those of `without`.
 std::vector<GpuVerdict> Verdicts(const Roster& roster, const std::vector<int>& without) {
   std::vector<GpuVerdict> verdicts;
   for (int rank = 0; rank < roster.size(); ++rank) {

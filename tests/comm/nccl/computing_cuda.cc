@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-// What CUDA keeps to itself.
+// The inside of CUDA.
 struct CUstream_st {
   std::mutex mutex;
   std::condition_variable changed;

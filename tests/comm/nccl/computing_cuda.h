@@ -1,6 +1,6 @@
 // A CUDA runtime that computes: one GPU for each rank of a test's process, whose memory is the process's own,
 // also of a rank that sees several; with streams that are threads and events that are reached when the stream
-// gets there. What is queued on a stream runs later, in order, as on a GPU; so a result that is used too
+// gets there. Work that is queued on a stream runs later, in order, as on a GPU; so a result that is used too
 // early is wrong here as well.
 #pragma once
 
@@ -21,7 +21,7 @@ class ComputingCuda final : public CudaApi {
   CudaDevice device = {"Computing GPU", {1}, "0000:01:00.0"};
   int count = 1;
   int driver = 13'010;
-  // What calls answer.
+  // The answers of calls.
   CudaResult driver_answer = CudaResult::kSuccess;
   CudaResult count_answer = CudaResult::kSuccess;
   CudaResult device_answer = CudaResult::kSuccess;

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-// What NCCL keeps to itself. Guarded by the fabric's mutex.
+// The inside of NCCL. Guarded by the fabric's mutex.
 struct ncclComm {
   std::string ring;  // begins the names of its meetings
   size_t size = 0;
@@ -291,7 +291,7 @@ NcclResult ComputingNccl::AddCollective(NcclComm comm, CudaStream stream, const 
   return Add(comm, stream, "collective", comm->size, comm->rank, kernel);
 }
 
-// What a group has on one stream is one launch: nothing in it waits for anything else in it.
+// The operations of a group on one stream are one launch: nothing in it waits for anything else in it.
 NcclResult ComputingNccl::Launch(const Tasks& tasks) {
   std::map<NcclComm, std::map<CudaStream, std::vector<FakeCall>>> launches;
   for (const Task& task : tasks) launches[task.comm][task.stream].push_back(task.call);

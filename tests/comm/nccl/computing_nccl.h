@@ -2,8 +2,8 @@
 // meet those of the other ranks in a FakeFabric; their operations run on the streams of a ComputingCuda.
 //
 // It does not block, as the real one with `blocking` off: a call is in progress until AsyncError was called a
-// few times, and nothing is launched before that. It fails as the fabric says, and counts calls that the real
-// one forbids (FakeFabric::misuses).
+// few times, and nothing is launched before that. It fails as the fabric is set, and counts calls that the
+// real one forbids (FakeFabric::misuses).
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace muster::nccl {
 
 class ComputingNccl final : public NcclApi {
  public:
-  // What it needs of CUDA.
+  // Its part of CUDA.
   struct Gpu {
     std::function<void(CudaStream, std::function<void()>)> enqueue;
     // The calling thread's GPU. Ranks with equal names are refused, as on one GPU of one host.
@@ -72,7 +72,7 @@ class ComputingNccl final : public NcclApi {
     FakeCall call;
   };
   using Tasks = std::vector<Task>;
-  // What a thread has called since GroupStart.
+  // The calls of a thread since GroupStart.
   struct Grouped;
   static Grouped& OfThisThread();
 

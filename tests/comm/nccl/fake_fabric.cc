@@ -25,7 +25,7 @@ Bytes ReduceAll(const std::map<int, FakeKernel>& kernels, size_t count) {
   return result;
 }
 
-// What all ranks have sent, one after the other.
+// The data that all ranks have sent, one after the other.
 Bytes Concatenate(const std::map<int, FakeKernel>& kernels) {
   Bytes all;
   for (const auto& [rank, kernel] : kernels) {

@@ -1,5 +1,5 @@
-// Where the ranks of ComputingNccl meet, and the faults that a test injects. The ranks are in one process;
-// socket_fabric.h connects several. Threads: any.
+// The meeting point of the ranks of ComputingNccl, and the faults that a test injects. The ranks are in one
+// process; socket_fabric.h connects several. Threads: any.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@ struct FakeKernel {
 
   // Ranks whose calls differ in any of these never finish, as in NCCL.
   bool Matches(const FakeKernel& other) const;
-  // What `rank` of `ranks` sends and receives.
+  // The bytes that `rank` of `ranks` sends and receives.
   size_t SendBytes(int rank, size_t ranks) const;
   size_t ReceiveBytes(int rank, size_t ranks) const;
 };

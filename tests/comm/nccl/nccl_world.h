@@ -32,7 +32,7 @@ class NcclWorld final : public socket::World {
   Communicator& at(int rank) override { return *communicators_.at(static_cast<size_t>(rank)); }
   void Leave(int rank) override { communicators_.at(static_cast<size_t>(rank)).reset(); }
 
-  // What the start gave; "" for success.
+  // The result of the start; "" for success.
   const std::vector<std::string>& started() const { return started_; }
   socket::FakeGroupState& state() { return host_.state(); }
   FakeFabric& fabric() { return *fabric_; }

@@ -1,4 +1,4 @@
-// What is too old is refused by its version, before anything of it is used. Apart from
+// A library that is too old is refused by its version, before anything of it is used. Apart from
 // real_libraries_test.cc: what a process has loaded once is found again whatever is asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using testing::EndsWith;
 
-// tests/comm/system/shared_library_test.cc says what it is.
+// tests/comm/system/shared_library_test.cc describes it.
 const std::string kOld = std::getenv("OLD_LIBRARY");
 
 TEST(OldLibraries, NcclIsRefused) {

@@ -1,4 +1,4 @@
-// A library that says it is an NCCL and a CUDA runtime of long ago, to be refused.
+// A library with the versions of an old NCCL and an old CUDA runtime, to be refused.
 extern "C" {
 int ncclGetVersion(int* version);
 int cudaRuntimeGetVersion(int* version);

@@ -24,7 +24,7 @@ struct Header {
   uint64_t meeting = 0;
   uint64_t ranks = 0;
   int64_t rank = 0;
-  FakeKernel kernel;  // its pointers only say whether there is memory
+  FakeKernel kernel;  // its pointers only show whether there is memory
 };
 
 // `call`: bind or connect.

@@ -80,7 +80,7 @@ class ThroughDevice final : public Communicator {
   Status Perform(const OperationRequest& request, const CallOptions& options) override {
     if (request.operation == Operation::kBarrier) return inner_->Barrier(options);
     Mirror mirror(*cuda_);
-    // Where one lies in the other it is the larger one that is placed first.
+    // If one contains the other, the larger one is placed first.
     if (request.send.bytes() > request.receive.bytes()) mirror.Of(request.send);
     OperationRequest on_device = request;
     on_device.receive = mirror.Of(request.receive);

@@ -15,7 +15,7 @@ namespace {
 
 std::string of_other;
 
-// What exit() has removed may be another process's meanwhile.
+// A name that exit() has removed may be another process's meanwhile.
 TEST(BoundNames, AreNotRemovedTwiceAtExit) {
   const TestBase base;
   const std::string directory = base.path + "/directory";

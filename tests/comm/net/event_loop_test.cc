@@ -205,7 +205,7 @@ TEST(EventLoopWatch, AnEventIsNotForTheNextOwnerOfADescriptor) {
   auto pair_fresh = SocketPair();
   int wrong = 0;
   int rounds = 0;
-  // Whoever is first replaces the other one's descriptor by an idle one of the same number.
+  // The callback that runs first replaces the other one's descriptor by an idle one of the same number.
   const auto replace = [&](UniqueFd& victim) {
     if (rounds++ > 0) return;
     const int number = victim.get();

@@ -353,7 +353,7 @@ TEST_F(FrameStreamTest, TheRestOfTheFramesIsForTheNewOwner) {
   EXPECT_THAT(second_owner, ElementsAre("two", "three"));
 }
 
-// The frames wait in the stream until there is an owner, even where the kernel has nothing new to say.
+// The frames wait in the stream until there is an owner, even if the kernel reports nothing new.
 TEST_F(FrameStreamTest, FramesThatWaitedAreDeliveredToALaterOwner) {
   std::unique_ptr<FrameStream> held;
   stream->Start(

@@ -38,7 +38,7 @@ class PrivateDirectoryTest : public testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
-  // What a killed process leaves: a name without a socket.
+  // The remains of a killed process: a name without a socket.
   static void LeaveBehind(const PrivateDirectory& directory, const std::string& socket) {
     const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto address = directory.AddressOf(socket);
@@ -286,7 +286,7 @@ TEST_F(PrivateDirectoryTest, ALongBaseServesAsWell) {
   EXPECT_TRUE(std::filesystem::is_empty(deep));
 }
 
-// Directories and sockets come and go while others look for them: nobody loses a socket, nothing remains.
+// Directories and sockets come and go while others look for them: no process loses a socket, nothing remains.
 TEST_F(PrivateDirectoryTest, ComingAndGoingAtOnceDisturbsNobody) {
   constexpr int kProcesses = 8;
   constexpr int kRounds = 200;

@@ -35,7 +35,7 @@ class TestLoop {
     loop_->After(span, [&over] { over = true; });
     loop_->RunUntil([&over] { return over; }, Deadline::After(span + std::chrono::seconds(10)));
   }
-  // What is ready now, and what follows from it at once.
+  // The events that are ready now, and those that follow from them without a wait.
   void Settle() {
     for (int round = 0; round < 20; ++round) loop_->RunOnce(Deadline::After(Duration::zero()));
   }
@@ -56,8 +56,8 @@ inline std::ptrdiff_t OpenDescriptors() {
                        std::filesystem::directory_iterator());
 }
 
-// A TCP port of loopback that nobody listens on. Somebody else may take it, but hardly at once: the kernel
-// hands out others first.
+// A TCP port of loopback without a listener. Another process may take it, but not soon: the kernel hands out
+// others first.
 inline uint16_t FreePort() {
   const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
   EXPECT_TRUE(listener);

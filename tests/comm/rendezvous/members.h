@@ -1,4 +1,4 @@
-// Who says hello in the tests.
+// The processes that send a hello in the tests.
 #pragma once
 
 #include <string>

@@ -86,7 +86,7 @@ bool OlderStore::ReadText(int client, std::string& text) {
     ++turned_away_;
     return false;
   }
-  // What PyTorch's store could hold perhaps, and this one need not: its bytes are waited for all the same.
+  // PyTorch's store could perhaps hold it, and this one need not: it waits for the bytes in either case.
   text.clear();
   for (uint64_t i = 0; i < length; ++i) {
     char byte = 0;

@@ -1,8 +1,8 @@
 // A store as PyTorch had them before 2.2, for what they do with those who speak the dialect of today: no
-// handshake, one thread, and each request is read to its end before anybody else is served.
+// handshake, one thread, and each request is read to its end before another client is served.
 //
 // Of the protocol of PyTorch 1.13: u8 SET 0, key, value; GET 2, key; a text is u64 length | bytes. It hangs
-// up on whoever asks for something else, or sends a text longer than it can hold.
+// up on a client that requests something else, or sends a text longer than it can hold.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class OlderStore {
   void Serve();
   // One request. False: this client is to be hung up on.
   bool Answer(int client);
-  // BLOCKS for all of it; false where the client is gone, or the store is to end.
+  // BLOCKS for all of it; false if the client is gone, or the store is to end.
   bool Read(int client, void* data, size_t size) const;
   bool ReadText(int client, std::string& text);
 

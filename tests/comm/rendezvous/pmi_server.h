@@ -1,5 +1,4 @@
-// Stands in for a launcher's PMI server: answers what it was told to answer, in this order, to whatever
-// comes.
+// Stands in for a launcher's PMI server: sends its given answers, in this order, to any requests.
 #pragma once
 
 #include <poll.h>
@@ -29,7 +28,7 @@ class ScriptedPmiServer {
   }
   ~ScriptedPmiServer() { Join(); }
 
-  // What was asked, in order, once the client has closed its end or the script is over.
+  // The requests, in order, once the client has closed its end or the script is over.
   const std::vector<std::string>& Join() {
     client.Reset();
     if (thread_.joinable()) thread_.join();

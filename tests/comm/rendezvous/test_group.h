@@ -17,8 +17,8 @@
 
 namespace muster::rendezvous {
 
-// What the ranks of one launch bring along, by rank: ranks on node_of_rank[rank], local ranks in their order,
-// a placement that knows it all, no authentication, rank 0's leader at a free port of 127.0.0.1. Every call
+// The requests of the ranks of one launch, by rank: ranks on node_of_rank[rank], local ranks in their order,
+// a complete placement, no authentication, rank 0's leader at a free port of 127.0.0.1. Every call
 // is a launch of its own.
 std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_rank);
 
@@ -39,12 +39,12 @@ class TestRank {
   // Why it did not form.
   const std::optional<Failure>& refused() const { return refused_; }
 
-  // What the control plane told.
+  // The events of the control plane.
   std::vector<Failure> failures;
   int everyone_knows = 0;
   int released = 0;
   std::vector<KeyedAllGather> exchanged;
-  // What it says about a connection; empty: nobody's.
+  // The owner that it gives for a connection; empty: none.
   OwnerInquiry::Look whose;
   std::vector<RankEnd> ends;
   int ends_told = 0;

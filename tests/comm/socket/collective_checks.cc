@@ -12,7 +12,7 @@ Bytes Of(const Plan& plan, int rank, size_t count) {
   return ElementsOf(plan.type, plan.operation, plan.seed, rank, count);
 }
 
-// Everybody's elements, one block after the other.
+// The elements of all ranks, one block after the other.
 Bytes OfAll(const Plan& plan, int ranks) {
   Bytes all;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -42,8 +42,8 @@ class Planner {
 // A whole buffer of that type.
 Buffer Whole(Bytes& bytes, DataType type);
 
-// Each makes the calls on all ranks and expects what the reference says, also in place, and that nothing else
-// has changed.
+// Each makes the calls on all ranks and expects the values of the reference, also in place, and that nothing
+// else has changed.
 void CheckReductions(World& world, const Plan& plan);  // AllReduce, Reduce
 void CheckReduceScatter(World& world, const Plan& plan);
 void CheckBroadcastAndScatter(World& world, const Plan& plan);

@@ -30,7 +30,7 @@ class DividedNodeTest : public testing::Test {
     });
     EXPECT_THAT(messages, testing::Each(""));
   }
-  // No port leads anywhere: whoever connects does so by a path.
+  // No port leads anywhere: ranks connect by a path.
   static void InNetworkNamespacesOfTheirOwn(int rank, EndpointAddress& address) {
     address.port = 1;
     address.network_namespace = 100 + static_cast<uint32_t>(rank);

@@ -1,4 +1,4 @@
-// What the tests of failures over sockets and in shared memory do alike.
+// Shared by the tests of failures over sockets and in shared memory.
 #pragma once
 
 #include <fmt/core.h>

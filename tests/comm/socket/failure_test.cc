@@ -1,4 +1,4 @@
-// What goes wrong, and that every rank gets the same sentence about it.
+// Failures, and that every rank gets the same sentence about each of them.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,8 @@ TEST(Disagreement, OfTheRootIsFoundThoughNobodySendsWhereItIsDue) {
 }
 
 TEST(Disagreement, IsFoundBetweenRanksThatHaveNoConnection) {
-  // Rank 0 sends to 2, which waits for 1, which never speaks to it in this call. Whoever asks first finds it.
+  // Rank 0 sends to 2, which waits for 1, which never sends to it in this call. The first rank that inquires
+  // finds it.
   FakeWorld world(BlockLayout({3}), Impatient());
   EXPECT_THAT(
       world.Messages([](Communicator& c) -> Status {

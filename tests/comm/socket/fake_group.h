@@ -25,7 +25,7 @@ std::vector<int> BlockLayout(const std::vector<int>& ranks_per_node);
 // Ranks dealt out to the nodes in turn.
 std::vector<int> CyclicLayout(int ranks, int nodes);
 
-// What the ranks of a fake group share. Thread-safe.
+// Shared by the ranks of a fake group. Thread-safe.
 class FakeGroupState {
  public:
   explicit FakeGroupState(Roster roster);
@@ -73,7 +73,7 @@ class FakeGroup final : public Group {
   GroupKey key_{};
 };
 
-// Empty where all went well.
+// Empty if all went well.
 template <typename T>
 std::string MessageOf(const Result<T>& result) {
   return result ? "" : result.error().message;

@@ -11,7 +11,7 @@
 namespace muster::socket {
 namespace {
 
-// True where the body says so.
+// True if the body returns true.
 bool InForkedChild(const std::function<bool()>& body) {
   const pid_t pid = fork();
   if (pid == 0) _exit(body() ? 0 : 1);

@@ -12,7 +12,7 @@ namespace {
 
 class KilledProcessTest : public testing::Test {
  protected:
-  // Rank `victim` kills itself in its third call; everybody else goes on until an error.
+  // Rank `victim` kills itself in its third call; the other processes go on until an error.
   void Start(int victim) {
     world_.Start(TestOptions(), [victim](Communicator& world) {
       Status status;

@@ -1,5 +1,5 @@
-// Somebody on the way between two nodes: a port of its own, from where everything is passed on to another, after
-// a test has looked at it and changed it.
+// A process on the way between two nodes: a port of its own, from where everything is passed on to another,
+// after a test has looked at it and changed it.
 //
 // Threads: one of its own, which calls the filter. Ends with the object.
 #pragma once

@@ -63,7 +63,7 @@ TEST(SendRecv, RunBesideCollectives) {
   world.Run([](Communicator& c) {
     auto half = c.Split(c.rank() % 2, 0);
     ASSERT_TRUE(half);
-    // Everybody to everybody else, while all of them add up, in the whole and in a part.
+    // Each rank to each other one, while all of them add up, in the whole and in a part.
     const auto peer_at = [&](int64_t i, int direction) {
       const int step = 1 + static_cast<int>(i) % (c.size() - 1);
       return (c.rank() + direction * step + c.size()) % c.size();

@@ -22,7 +22,7 @@ double ElementOf(DataType type, ReduceOp operation, uint64_t seed, int rank, siz
 Bytes ElementsOf(DataType type, ReduceOp operation, uint64_t seed, int rank, size_t count);
 // `count` floats of ±[0.5, 1) that round whenever they meet, so that the order of a reduction shows.
 Bytes RoundingElements(DataType type, uint32_t seed, size_t count);
-// What reducing those of all ranks gives.
+// The reduction of those of all ranks.
 Bytes ReducedElements(DataType type, ReduceOp operation, uint64_t seed, int ranks, size_t count);
 
 }  // namespace muster::socket

@@ -1,5 +1,5 @@
 // rendezvous.protect: all, between ranks that are threads: the collectives work, nothing of the data is readable
-// between the nodes, and whoever changes it there ends the group with both ranks named.
+// between the nodes, and a change of it there ends the group with both ranks named.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST(Sealed, APeerThatLeavesHasLeft) {
   EXPECT_EQ(MessageOf(world.at(0).Barrier()), "rank 1 on gpu02 left the group before Barrier #2");
 }
 
-// Two ranks on two nodes; what rank 1 and rank 0 say to each other passes `filter`.
+// Two ranks on two nodes; the data between rank 1 and rank 0 passes `filter`.
 class Wiretap {
  public:
   Wiretap(Protect protect, ManInTheMiddle::Filter filter)
@@ -149,7 +149,7 @@ TEST(Sealed, AByteThatIsChangedEndsTheGroupWithBothRanks) {
   }
 }
 
-// What the test before relies on: the byte is one of the data.
+// The condition of the test before: the byte is one of the data.
 TEST(Plain, AByteThatIsChangedIsAnotherResult) {
   Wiretap tap(Protect::kControl, Flip(/*up=*/true, 44 + 18));
   tap.world().Run([](Communicator& c) {
@@ -216,7 +216,7 @@ TEST(Plain, ABytesStringThatIsChangedIsNeverGiven) {
 TEST(Plain, ABytesStringOfAnotherCallIsNotTaken) {
   Bytes first;
   Wiretap tap(Protect::kControl, [&](Passing& passing, Bytes& bytes) {
-    // What was broadcast first is put in the place of what is broadcast next, of the same length.
+    // The first broadcast is put in the place of the next one, of the same length.
     const size_t at = AsText(bytes).find("pickle ");
     if (passing.up || at == std::string::npos) return;
     const size_t size = 8 + sizeof(auth::Digest);
@@ -274,7 +274,7 @@ TEST(Sealed, ACutConnectionIsALostPeerAndNoGoodbye) {
 
 TEST(Sealed, AChangedHandshakeGivesNoConnection) {
   Wiretap tap(Protect::kAll, [](Passing& passing, Bytes& bytes) {
-    // AES taken out of what is offered; where there is none, ChaCha20 is.
+    // AES taken out of the offer; without AES, ChaCha20 is.
     if (passing.up && passing.offset == 0 && bytes.size() > 21) bytes[21] = bytes[21] == 3 ? 1 : 0;
   });
   EXPECT_THAT(

@@ -15,7 +15,7 @@ int64_t SumOfRanks(Communicator& c, int64_t value) {
   return value;
 }
 
-// A part of two that knows its members by their ranks in the whole.
+// A part of two whose members have their ranks in the whole.
 void CheckPair(Communicator& pair, int in_whole) {
   const int other = in_whole ^ 1;
   const auto name = [](int rank) { return Bytes{static_cast<uint8_t>(rank)}; };

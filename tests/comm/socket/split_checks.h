@@ -1,4 +1,4 @@
-// What Split must do, for whatever backend; each with the world it is made for.
+// The duties of Split, for every backend; each with the world it is made for.
 #pragma once
 
 #include "tests/comm/socket/fake_group.h"

@@ -68,7 +68,7 @@ TEST(ProcessEnd, OfOneThatIsGoneAlready) {
 
 TEST(ProcessEnd, OfThisProcess) { EXPECT_FALSE(ProcessEnd::Of(getpid()).HasEnded()); }
 
-// The same text but for the fields that count.
+// The same text except for the fields that count.
 std::string Stat(const std::string& name, const std::string& state, const std::string& threads) {
   return "4711 (" + name + ") " + state + " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 0 " + threads +
          " 0 12345 0 0\n";

@@ -14,7 +14,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Built beside this test: exports ncclGetVersion and cudaRuntimeGetVersion, and says that it is old.
+// Built beside this test: exports ncclGetVersion and cudaRuntimeGetVersion, and reports an old version.
 const std::string kOld = std::getenv("OLD_LIBRARY");
 
 TEST(SharedLibrary, TakesTheFirstFileThatIsThere) {

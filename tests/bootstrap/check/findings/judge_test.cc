@@ -168,7 +168,8 @@ TEST(Judge, WarnsOfNodesThatDiffer) {
 TEST(Judge, WarnsOfASharedDevice) {
   Evidence evidence = SampleEvidence(2, 2);
   for (NodeFacts& node : evidence.nodes) node.gpus = 4;
-  for (RankFacts& rank : evidence.ranks) rank.visible_devices = "0";  // in a device cgroup: everybody's own
+  // In a device cgroup: those of all ranks.
+  for (RankFacts& rank : evidence.ranks) rank.visible_devices = "0";
   EXPECT_THAT(Judge(evidence).warnings, IsEmpty());
   evidence.ranks[2].visible_devices = evidence.ranks[3].visible_devices = "1";
   EXPECT_THAT(Messages(Judge(evidence).warnings),

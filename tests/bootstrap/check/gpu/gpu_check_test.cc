@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr const char* kFirst = "GPU-01000000-0000-0000-0000-000000000000";
 constexpr const char* kSecond = "GPU-01000000-0000-0000-0000-000000000001";
 
-// The loader knows a library that is there already by its name.
+// The loader finds a library that is loaded already by its name.
 class GpuCheckTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {

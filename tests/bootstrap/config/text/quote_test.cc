@@ -88,7 +88,7 @@ TEST(ShellQuoted, IsOneWordWhateverItHolds) {
   EXPECT_EQ(ShellQuoted("two words"), "'two words'");
   EXPECT_EQ(ShellQuoted("print('x')"), "'print('\\''x'\\'')'");
   EXPECT_EQ(ShellQuoted("$HOME;`id`&*"), "'$HOME;`id`&*'");
-  // Not for POSIX shells, but for bash and zsh.
+  // For bash and zsh only, not for POSIX shells.
   EXPECT_EQ(ShellQuoted("m={a,b}"), "'m={a,b}'");
   EXPECT_EQ(ShellQuoted("{1..3}"), "'{1..3}'");
   EXPECT_EQ(ShellQuoted("=ls"), "'=ls'");

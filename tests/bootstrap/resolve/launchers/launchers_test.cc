@@ -19,7 +19,7 @@ Probed Probe(std::string_view launcher, const Environment& environment, const Pr
   return FindLauncher(launcher)->probe(environment, context);
 }
 
-// What the user asks for comes first. What people also set by hand, and then nothing, comes last.
+// The user's own choice comes first. Variables that users also set by hand, and then nothing, come last.
 TEST(Launchers, AreInTheirOrder) {
   std::vector<const Launcher*> rows(Launchers().begin(), Launchers().end());
   EXPECT_EQ(rows.front()->role, LauncherRole::kFlags);
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
                     LeakCase{"SLURM_STEP_TASKS_PER_NODE", "5,1(x3)",
                              "SLURM_GTIDS=4,5 are 2 tasks, but SLURM_STEP_TASKS_PER_NODE=5,1(x3)"}));
 
-// Hydra lays one task's variables over another's; alone, that is an error all the same.
+// Hydra lays one task's variables over another's; alone, that is an error too.
 TEST(Slurm, WithTheVariablesOfTwoTasksIsNoTuple) {
   const auto message = [](std::string_view variable, std::string_view value) {
     const Probed probed = Probe("slurm", Changed(Fixture("srun-block/5"), {{variable, value}}));
@@ -428,7 +428,7 @@ TEST(Pmix, AsksForItsServerWhereThereIsOne) {
             "unknown, also to its PMIx server");
 }
 
-// salloc's shell, where MpiDefault is pmix: its server says a world of one.
+// salloc's shell, where MpiDefault is pmix: its server reports a world of one.
 TEST(Pmix, IsNoRankInAnInteractiveStep) {
   for (const char* space : {"slurm.pmix.6.4294967290", "slurm.pmix.6.-6"}) {
     const Probed probed =

@@ -90,7 +90,7 @@ TEST(RewriteForRank, KeepsThemBelowAnotherSupervisor) {
                                        Pair("MUSTER_OUTER_SLURM_STEP_NODELIST", "n[1-3]")}));
 }
 
-// What an srun in between has set is newer than what was kept.
+// The variables of an srun in between are newer than the kept ones.
 TEST(RewriteForRank, ForgetsThemBelowAnotherStep) {
   Variables variables =
       Rewritten(OneTaskANode(3, 1) + "SLURM_TASK_PID=77\nSLURM_NPROCS=3\n", Blocks(3, 4), 6);
@@ -147,7 +147,7 @@ TEST(RewriteForRank, ListsUnevenNodes) {
               IsSupersetOf({Pair("SLURM_TASKS_PER_NODE", "2(x3),1"), Pair("SLURM_GTIDS", "6")}));
 }
 
-// Scripts choose a device by these; rank and size are those of a server that knows one process.
+// Scripts choose a device by these; rank and size are those of a server with one process.
 TEST(RewriteForRank, RewritesTheLocalRankOfMpiLaunchers) {
   const Variables variables = Rewritten(
       Openmpi(1, 3, 0, 1) + "MPI_LOCALRANKID=0\nMPI_LOCALNRANKS=1\nPALS_LOCAL_RANKID=0\n", Blocks(3, 4), 6);
@@ -207,7 +207,8 @@ TEST(Rewritten, IsSlurmsAgainInAnotherStep) {
 
 // ---- the table: a line added or lost is a change of what programs see
 
-// As srun --mpi=pmix, Open MPI, Hydra, torchrun and the others set them, with what says nothing about ranks.
+// As srun --mpi=pmix, Open MPI, Hydra, torchrun and the others set them, with variables that have nothing to
+// do with ranks.
 const std::vector<std::string> kRemoved = {"CROSS_RANK",
                                            "CROSS_SIZE",
                                            "FLUX_JOB_SIZE",

@@ -1,4 +1,4 @@
-// What somebody on the wire may do to a handshake: none of it ends with keys.
+// Attacks on the wire against a handshake: none of it ends with keys.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class AttackTest : public testing::TestWithParam<AuthMethod> {
     }
   }
 
-  // Who gets message `index` must not end with keys, nor must the sender, except where the message was its
+  // The receiver of message `index` must not end with keys, nor must the sender, unless the message was its
   // last.
   static void ExpectFailed(const HandshakePair& pair, int index, const std::string& what) {
     const HandshakeEnd& receiver = index % 2 == 0 ? pair.server : pair.client;
@@ -155,7 +155,7 @@ TEST_P(AttackTest, KeysThatMakeTheResultKnownAreRefused) {
     pair.Run([&](int at, Bytes& message) {
       if (at == 0) std::copy(weak.begin(), weak.end(), message.begin() + kHelloBytesBeforeMac - 32);
     });
-    // Where there is a secret the hello's MAC does not fit any more.
+    // With a secret the hello's MAC does not fit then.
     EXPECT_EQ(
         pair.server.error(),
         GetParam() == AuthMethod::kSecret
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(All, AttackTest,
                          testing::Values(AuthMethod::kNone, AuthMethod::kSecret, AuthMethod::kMunge),
                          [](const auto& method) { return std::string(AuthMethodName(method.param)); });
 
-// Somebody between the two who has no secret and no credential, but his own keys towards each side.
+// A process between the two without a secret and a credential, but with keys of its own towards each side.
 class ManInTheMiddle {
  public:
   explicit ManInTheMiddle(ByteView psk = {}) : psk_(psk.begin(), psk.end()) {}
@@ -241,7 +241,7 @@ TEST(ManInTheMiddle, IsNotEvenAnsweredWithoutTheSecret) {
 }
 
 TEST(ManInTheMiddle, IsNotKeptOutByNone) {
-  // What README.md says of `none`; if this ever fails, so does that page.
+  // README.md describes `none` so; if this ever fails, that page is wrong.
   const auto prover = MakeNoneProver();
   HandshakePair pair(*prover, *prover);
   ManInTheMiddle man;

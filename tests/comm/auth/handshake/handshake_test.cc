@@ -12,7 +12,7 @@ namespace {
 
 std::unique_ptr<Prover> SecretProver() { return MakeSecretProver(*JobSecret::Generate()); }
 
-// Answers when told, with what it is told.
+// Answers on command, with a given answer.
 class SlowProver final : public Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
@@ -168,7 +168,7 @@ TEST(Handshake, OtherVersionNamesBoth) {
   const auto prover = MakeNoneProver();
   HandshakePair pair(*prover, *prover);
   pair.Run([](int index, Bytes& message) {
-    // A newer client's hello may be longer; a newer server says its own version.
+    // A newer client's hello may be longer; a newer server reports its own version.
     if (index == 0) {
       message[7] = 9;
       message.resize(200);
@@ -351,7 +351,7 @@ TEST(Handshake, AMessageWhileAProofIsPendingIsOutOfTurn) {
   pair.Run();
   pair.server.handshake->OnMessage(pair.seen[0]);
   ExpectRejected(pair.server, {Code::kAuthentication, "gpu02:40000 sent a handshake hello out of turn", ""});
-  // The proof that comes now is for nobody.
+  // No process expects the proof that comes now.
   server.made(Bytes{1});
   EXPECT_EQ(pair.server.done_calls, 1);
   EXPECT_EQ(pair.server.sent.size(), 1U);

@@ -53,8 +53,8 @@ SegmentHeader Header() {
   return header;
 }
 
-// What a scanner finds: "7" for item 7, "damaged OFFSET+BYTES", "tail OFFSET+BYTES"; "(item N)" after it if
-// named.
+// The findings of a scanner: "7" for item 7, "damaged OFFSET+BYTES", "tail OFFSET+BYTES"; "(item N)" after it
+// if named.
 std::vector<std::string> Scan(const Bytes& bytes, uint64_t seed = kSeed,
                               size_t window = SegmentScanner::kWindow) {
   SegmentScanner scanner(SourceOf(bytes), seed, 0, bytes.size(), window);

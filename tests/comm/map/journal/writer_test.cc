@@ -95,7 +95,7 @@ TEST_F(JournalWriterTest, CompletionsComeInOrderAndNeverWithinACall) {
   ASSERT_TRUE(loop_.Until([&] { return order.size() == 1001; }));
 }
 
-// What else runs on this node would wait for the disk with each of them.
+// Other work on this node would wait for the disk with each of them.
 TEST_F(JournalWriterTest, ThereIsAPauseBetweenTwoSynchronisations) {
   auto opened = Open(IdentityOf(10));
   ASSERT_TRUE(opened);
@@ -349,7 +349,7 @@ TEST_F(JournalWriterTest, AStrangersSegmentIsRefusedWhereEveryUserMayWrite) {
               HasSubstr("belongs to uid 54322, and every user may write"));
 }
 
-// Without locks: what journal_claim.h says of the rest.
+// Without locks: journal_claim.h has the rest.
 class JournalClaimTest : public JournalFiles {
  protected:
   Result<std::optional<std::string>> Claim(JournalLock::State state, const std::string& node,

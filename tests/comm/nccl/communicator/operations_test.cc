@@ -24,7 +24,7 @@ class OperationsTest : public testing::Test {
     EXPECT_EQ(cuda_->events(), 0);
   }
 
-  // What comes behind it waits until it is set.
+  // Work behind it waits until it is set.
   std::promise<void> Block() {
     std::promise<void> gate;
     cuda_->Enqueue(stream_, [open = gate.get_future().share()] { open.wait(); });

@@ -1,4 +1,4 @@
-// NCCL's start never hangs, and says who did not get through.
+// NCCL's start never hangs, and names the ranks that did not get through.
 #include "comm/nccl/communicator/start.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ NcclSettings Impatient() {
   return settings;
 }
 
-// What the start gives on each rank.
+// The result of the start on each rank.
 std::vector<std::string> Start(const std::vector<int>& layout, const NcclSettings& settings,
                                const std::function<void(FakeFabric&)>& prepare) {
   NcclWorld world(layout, NcclWorld::Through::kNothing, settings, prepare);

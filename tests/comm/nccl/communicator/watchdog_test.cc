@@ -1,5 +1,5 @@
-// What NCCL never ends by itself ends here: on every rank, with the culprit's name, in one abort of all
-// communicators.
+// Operations that NCCL never ends by itself end here: on every rank, with the culprit's name, in one abort of
+// all communicators.
 #include "comm/nccl/communicator/watchdog.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST(NcclGpuError, NamesTheRank) {
               Each("the GPU failed on rank 1 on gpu01: an illegal memory access was encountered"));
 }
 
-// The part that was starting is nobody's yet, and aborted all the same.
+// The part that was starting has no owner yet, and is aborted too.
 TEST(NcclSplit, ThatDoesNotEndIsAbortedWithTheWhole) {
   NcclWorld world(socket::BlockLayout({2, 1}), kBare, TestSettings(),
                   [](FakeFabric& fabric) { fabric.never_splits = {1}; });

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// cudaErrorSystemNotReady: what a node says whose fabric manager has not started.
+// cudaErrorSystemNotReady: the report of a node whose fabric manager has not started.
 constexpr CudaResult kNotReadyYet{802};
 
 std::string ProblemOf(ComputingCuda& cuda, const DeviceQuestion& question = {}) {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// A tree of empty files. What the machine has itself does not count.
+// A tree of empty files. Libraries of the machine itself do not count.
 class LibraryFilesTest : public testing::Test {
  protected:
   LibraryFilesTest() {

@@ -15,7 +15,7 @@
 namespace muster::nccl {
 namespace {
 
-// Where the ranks of one exchange put their parts.
+// The place for the parts of one exchange's ranks.
 class Table {
  public:
   explicit Table(size_t ranks) : parts_(ranks) {}
@@ -36,7 +36,7 @@ class Table {
   size_t there_ = 0;
 };
 
-// A group that can exchange, and nothing more. `tamper` may change what a rank says.
+// A group that can exchange, and nothing more. `tamper` may change a rank's answer.
 class ExchangingGroup final : public Group {
  public:
   using Tamper = std::function<void(int rank, Bytes& part)>;
@@ -78,7 +78,7 @@ std::unique_ptr<NcclApi> WithVersion(NcclVersion version) {
 }
 std::unique_ptr<NcclApi> Usual(int) { return WithVersion({2, 32, 3}); }
 
-// What each of so many ranks, four on a node, gets.
+// The ids of each of these ranks, four on a node.
 std::vector<Ids> ExchangeAmong(int ranks, const MakeNccl& make,
                                const ExchangingGroup::Tamper& tamper = nullptr,
                                const std::function<Deadline(int rank)>& deadline_of = nullptr) {

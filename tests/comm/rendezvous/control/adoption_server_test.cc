@@ -65,7 +65,7 @@ class AdoptionServerTest : public testing::Test {
       return AdoptGroup(server.path(), group_id(), 0, getuid(), {}, Deadline::After(seconds(60)), versions);
     });
   }
-  // What the supervisor does with what its plane says.
+  // The supervisor's reactions to the events of its plane.
   void PassOn() {
     for (const size_t rank : {size_t{0}, size_t{1}}) {
       for (const KeyedAllGather& whole : group[rank].exchanged) servers[rank]->Publish(whole);
@@ -225,7 +225,7 @@ TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
           "unset MUSTER_CONTROL, because the muster run that set it has ended; or start this program under "
           "muster run"}));
   EXPECT_FALSE(IsSupervisorThere(control, getuid()));
-  // As older versions had it, and what anybody may have set.
+  // The value of older versions, and values that a user may have set.
   for (const char* other : {"muster-control-0-0", "", "/", "/dev/null"})
     EXPECT_FALSE(IsSupervisorThere(other, getuid())) << other;
 }
@@ -313,8 +313,8 @@ TEST_F(AdoptionServerTest, AProgramsQuestionReachesTheOtherSupervisors) {
   ASSERT_TRUE(adopted);
   const auto in_barrier = std::make_shared<InBarrier>();
   adopted->group->activity().Add(in_barrier);
-  // These supervisors answer by themselves, that their ranks are in no operation. Without an answer the program knows its
-  // own operation alone, and takes the other rank for silent.
+  // These supervisors answer by themselves, that their ranks are in no operation. Without an answer the
+  // program has its own operation alone, and takes the other rank for silent.
   EXPECT_EQ(
       OnThread<std::string>([&] { return adopted->group->MissingRanks(kWorldCommunicator, 1, seconds(5)); }),
       "");
@@ -334,7 +334,7 @@ TEST_F(AdoptionServerTest, AProgramsFailureIsTheGroups) {
   EXPECT_EQ(*first->group->failure(), error);
   EXPECT_EQ(*second->group->failure(), error);
   EXPECT_EQ(group[0].failures.front().rank, 1);
-  // Who comes later is told as well.
+  // A program that comes later gets it as well.
   const auto late = Adopt(0, group_id());
   ASSERT_TRUE(late);
   ASSERT_TRUE(loop.Until([&] { return late->group->failure().has_value(); }));

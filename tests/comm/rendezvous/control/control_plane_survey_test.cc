@@ -1,4 +1,4 @@
-// What a running group tells about itself, as `muster status` and the log's reader see it.
+// The reports of a running group about itself, in `muster status` and in the log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -142,7 +142,7 @@ TEST_F(StatusTest, WhoIsLateIsToldToTheRootWhichSaysSo) {
   TestGroup group(loop, requests);
   ASSERT_TRUE(group.AllFormed());
   const LogCapture log(LogLevel::kDebug);
-  // Nobody says that it waits: the root has asked and found nothing.
+  // No rank reports that it waits: the root has inquired and found nothing.
   group[2].plane().NoteLate();
   loop.For(milliseconds(100));
   EXPECT_EQ(log.Text(), "");

@@ -51,7 +51,7 @@ pid_t StartRankWithWorker(const JoinRequest& request, const int (&hold)[2]) {
     [[maybe_unused]] const ssize_t ended = read(hold[0], &byte, 1);
     _exit(0);
   }
-  // What is written last is heard first.
+  // The message that is written last arrives first.
   loop.Settle();
   _exit(0);
 }
@@ -286,7 +286,7 @@ TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
   EXPECT_THAT(
       log.Text(),
       HasSubstr("the group's control plane has ended; the end of a rank is not detected from now on"));
-  // Nobody is left to wait for, but the own node.
+  // No node is left to wait for, except the own one.
   rank(4).plane().Leave();
   EXPECT_TRUE(Released(4));
   rank(2).plane().Leave();
@@ -327,7 +327,7 @@ TEST_F(ControlPlaneTest, ASilentNodeIsNamed) {
   EXPECT_THAT(rank(0).failures.front().error.message,
               testing::MatchesRegex("rank 4 on c fell silent: no message for [0-9]+.[0-9] s"));
   EXPECT_EQ(rank(0).failures.front().rank, 4);
-  // It is not asked whether it knows: that would take the five seconds in which all must have answered.
+  // It is not asked for a confirmation: that would take the five seconds in which all must have answered.
   const auto named = Clock::now();
   ASSERT_TRUE(loop.Until([&] { return rank(0).everyone_knows == 1 && rank(3).everyone_knows == 1; }));
   EXPECT_LT(Clock::now() - named, seconds(4));
@@ -341,7 +341,7 @@ TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
   TestRank follower(*loop, requests[2]);
   leader.Start();
   follower.Start();
-  // Nobody above is left to confirm anything: the leader decides for its node, at once.
+  // No process above is left to confirm anything: the leader decides for its node, without a wait.
   ASSERT_TRUE(loop.Until([&] { return leader.everyone_knows == 1 && follower.everyone_knows == 1; }));
   for (const TestRank* rank : {&leader, &follower}) {
     EXPECT_THAT(rank->failures.front().error.message,

@@ -56,7 +56,7 @@ bool FailsWithin(const Group& group, Duration limit) {
   return poll(&entry, 1, Deadline::After(limit).PollMilliseconds()) == 1;
 }
 
-// And nobody waits for those who have left to end as well.
+// And no rank waits for those that have left to end as well.
 void LeaveAll(const Groups& groups) {
   const auto start = Clock::now();
   for (const Status& left : OnAll(groups, [](Group& group) { return group.Leave(Soon()); }))
@@ -336,7 +336,7 @@ INSTANTIATE_TEST_SUITE_P(
                     KillCase{"Alone", 4, "rank 4 on c ended without leaving its group"}),
     [](const auto& given) { return given.param.name; });
 
-// Whatever a forked child does with its copy of the group is nobody else's business.
+// The acts of a forked child on its copy of the group concern no other process.
 TEST(ForkedChild, MayDestroyItsCopyOfTheGroup) {
   Groups groups = JoinAll(MakeRequests({"a", "a", "b"}));
   const pid_t child = fork();

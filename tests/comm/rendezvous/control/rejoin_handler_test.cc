@@ -166,8 +166,8 @@ TEST(RejoinHandler, TellsTheOnlyRankOfANodeAsWell) {
   EXPECT_TRUE(group[0].failures.empty() && group[1].failures.empty());
 }
 
-// At no moment is the name free for a second leader: it is told at once, instead of waiting for a group of
-// its own.
+// At no moment is the name free for a second leader: it gets the refusal without a wait, instead of waiting
+// for a group of its own.
 TEST(RejoinHandler, ASecondLeaderIsToldWheneverItComes) {
   for (int round = 0; round < 20; ++round) {
     net::TestLoop loop;
@@ -177,7 +177,7 @@ TEST(RejoinHandler, ASecondLeaderIsToldWheneverItComes) {
       ranks.push_back(std::make_unique<TestRank>(*loop, request));
       ranks.back()->Start();
     }
-    // It comes while the group forms, or just after: it looks again and again.
+    // It comes while the group forms, or just after: it tries again and again.
     TestRank twice(*loop, requests[0]);
     ranks.push_back(nullptr);
     loop->After(milliseconds(round % 5), [&] { twice.Start(); });

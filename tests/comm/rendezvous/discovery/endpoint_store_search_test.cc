@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// What is on it, and whether it works, is the test's to say.
+// The test decides on its contents, and whether it works.
 struct FakeKvs {
   void Set(Result<std::optional<std::string>> to) {
     const std::lock_guard lock(mutex);

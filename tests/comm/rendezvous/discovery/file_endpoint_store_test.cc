@@ -14,8 +14,8 @@
 
 namespace {
 
-// A client of NFS that goes on saying that a file is not there. What makes a real one ask the server again
-// makes this one forget.
+// A client of NFS that goes on reporting that a file is not there. The calls that make a real one query the
+// server again make this one forget.
 struct SlowCache {
   bool on = false;
   bool close_to_open = true;  // false: mounted with nocto
@@ -131,7 +131,7 @@ TEST_F(FileEndpointStoreTest, TakesDownItsOwnAlone) {
   EXPECT_TRUE(Files().empty());
 }
 
-// A root that was killed while it wrote, and one that nobody has cleaned up behind.
+// A root that was killed while it wrote, and one whose files have stayed behind.
 TEST_F(FileEndpointStoreTest, LeftoversAreReplacedOrForgotten) {
   Write("root-a.new", "half of");
   Write("root-a", EncodeRootAddressFile("of an earlier run"));
@@ -214,7 +214,7 @@ TEST_F(FileEndpointStoreTest, AMemoryOfAbsenceIsNotBelieved) {
   EXPECT_EQ(leader.LookUp(Soon()), Found("here"));
 }
 
-// Where opening the directory anew does not help either.
+// A client for which opening the directory anew does not help either.
 TEST_F(FileEndpointStoreTest, AMemoryOfAbsenceIsShaken) {
   FileEndpointStore leader = Open();
   Cache() = {true, false, {}};

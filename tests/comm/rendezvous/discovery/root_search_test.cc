@@ -126,7 +126,7 @@ TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
   loop.For(std::chrono::milliseconds(1100));
 }
 
-// Strangers listen on the first ports of the ladder for ever: they complete connections and say nothing.
+// Strangers listen on the first ports of the ladder for ever: they complete connections and send nothing.
 class SquattedLadder : public RootSearchTest, public testing::WithParamInterface<size_t> {};
 
 TEST_P(SquattedLadder, TheRootIsFoundBehindIt) {

@@ -100,7 +100,7 @@ TEST_F(TorchEndpointStoreTest, AStoreThatNeverAnswersIsGivenUp) {
   EXPECT_EQ(error.hint, "with PyTorch before 2.2, set rendezvous.method: tcp");
 }
 
-// One of PyTorch 1.13 to 2.1, which serves nobody else while it waits for the rest of a request.
+// One of PyTorch 1.13 to 2.1, which serves no other client while it waits for the rest of a request.
 TEST_F(TorchEndpointStoreTest, AStoreOfAnOlderDialectIsRefusedAndGoesOnServing) {
   const OlderStore store;
   OlderClient before(store.address());
@@ -108,7 +108,7 @@ TEST_F(TorchEndpointStoreTest, AStoreOfAnOlderDialectIsRefusedAndGoesOnServing) 
   TorchEndpointStore leader(Endpoint{"127.0.0.1", store.address().port()}, "key", Duration::zero());
   Error error;
   for (const Code code : {Code::kDisagreement, Code::kDisagreement, Code::kConfiguration}) {
-    // Not by that: whoever waits for it keeps the store's thread.
+    // Not by that: a client that waits for it keeps the store's thread.
     error = leader.LookUp(Deadline::After(std::chrono::minutes(10))).error();
     EXPECT_EQ(error.code, code);
     EXPECT_EQ(before.Get("a"), "1");

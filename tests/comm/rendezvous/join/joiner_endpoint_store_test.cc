@@ -1,5 +1,5 @@
-// Groups whose root says on an endpoint store where it is: a real store, and a secret that only the root's
-// address has.
+// Groups whose root publishes its address on an endpoint store: a real store, and a secret that only the
+// root's address has.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

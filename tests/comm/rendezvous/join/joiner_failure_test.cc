@@ -21,7 +21,7 @@ constexpr const char* kTimeoutHint = "raise timeouts.rendezvous to wait longer";
 
 class JoinerFailureTest : public RequestsTest {
  protected:
-  // The root's word takes priority: its clock is short, everybody else's long.
+  // The root's word takes priority: its clock is short, those of the other ranks are long.
   void RootGivesUpAfter(Duration limit) { requests[0].timeouts.rendezvous = limit; }
 };
 
@@ -75,7 +75,7 @@ TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
 TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
   Make({"a", "b"});
   SetAll([](JoinRequest& request) { request.timeouts.rendezvous = seconds(1); });
-  // It takes the hello and is never heard of again.
+  // It takes the hello and sends nothing after it.
   AuthenticatingAcceptor* held = nullptr;
   std::unique_ptr<net::FrameStream> link;
   const auto prover = auth::MakeNoneProver();
@@ -379,7 +379,7 @@ TEST_F(JoinerFailureTest, WhoComesAfterTheEndIsToldToo) {
     EXPECT_EQ(rank->refused()->error, error) << rank->rank();
 }
 
-// It is not told of the failure, and ends the wait for ranks that come no more.
+// It gets no notice of the failure, and ends the wait for ranks that come no more.
 TEST_F(JoinerFailureTest, AProcessOfALaterRestartWaitsForTheEndOfThisOne) {
   Make({"a", "b", "c"});
   SetAll([](JoinRequest& request) { request.late_nodes = seconds(60); });

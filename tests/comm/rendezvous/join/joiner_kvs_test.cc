@@ -1,4 +1,4 @@
-// Groups whose root says on the launcher's key-value store where it is.
+// Groups whose root publishes its address on the launcher's key-value store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST_F(JoinerKvsTest, AGroupFormsAndLeavesTheBoardToPrograms) {
   ASSERT_THAT(kvs_list[0]->shared->texts, SizeIs(1));
 }
 
-// A program may be speaking over the root's connection when somebody comes for the next group.
+// A program may be using the root's connection when a process comes for the next group.
 TEST_F(JoinerKvsTest, TheRootIsSilentUntilTheNextGroup) {
   auto requests = MakeRequests({"a", "b"});
   const auto kvs_list = MeetOnBoards(requests);

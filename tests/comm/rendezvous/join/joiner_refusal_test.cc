@@ -1,4 +1,4 @@
-// Ranks that cannot be part of their group, and what the others hear of it.
+// Ranks that cannot be part of their group, and the errors that the others get.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ TEST_F(JoinerRefusalTest, WhatItWouldDisagreeOnDoesNotCount) {
   EXPECT_TRUE(group.AllRefusedWith(kRefused));
 }
 
-// Nor does it know how many others there are.
+// Nor does it have the number of the others.
 TEST_F(JoinerRefusalTest, ARootWithoutAWorldWaitsForTheOthers) {
   const LogCapture log;
   Make({"a", "b"});
@@ -191,7 +191,7 @@ TEST_F(JoinerRefusalTest, WithoutAWayToProveItselfItSendsNothingMore) {
   EXPECT_EQ(root.refused()->error.code, Code::kDeadline);
 }
 
-// Nor does it wait as long as its leader says.
+// Nor does it wait as long as its leader.
 TEST_F(JoinerRefusalTest, AFollowerDoesNotWaitForTheRootOfItsLeader) {
   Make({"a", "b", "b"});
   requests[1].timeouts.rendezvous = milliseconds(1500);
@@ -257,7 +257,7 @@ TEST_F(JoinerRefusalTest, ARankWithAnotherReleaseIsNamed) {
   }
 }
 
-// Rank 0 runs elsewhere: nobody would answer on the node where all look for it.
+// Rank 0 runs elsewhere: no process would answer on the node on which all search for it.
 TEST_F(JoinerRefusalTest, TheLeaderOfTheNodeThatAllLookOnStandsInForTheRoot) {
   Make({"a", "127.0.0.1", "127.0.0.1", "c"});
   requests[1].named_by_host = true;
@@ -274,7 +274,7 @@ TEST_F(JoinerRefusalTest, SoDoesOneWhoseMachineHasTheAddress) {
   EXPECT_TRUE(group.AllRefusedWith(kRefused));
 }
 
-// It goes where the others are, and tells them; here they are missing, too.
+// It connects to the others, and reports its error to them; here they are missing, too.
 TEST_F(JoinerRefusalTest, ARootElsewhereTellsItsFollowers) {
   Make({"a", "a", "b"});
   SetAll([](JoinRequest& request) { request.meeting.endpoint->host = "192.0.2.1"; });

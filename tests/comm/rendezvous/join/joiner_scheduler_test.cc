@@ -31,7 +31,7 @@ class FakeScheduler : public Scheduler {
 
 class JoinerSchedulerTest : public testing::Test {
  protected:
-  // Nobody knows where the ranks are, but for the scheduler; ranks 0 and 2 are on a, 1 and 3 on b.
+  // Only the scheduler has the places of the ranks; ranks 0 and 2 are on a, 1 and 3 on b.
   JoinerSchedulerTest() : requests(MakeRequests({"a", "b", "a", "b"})) {
     facts.placement = requests[0].meeting.placement;
     for (JoinRequest& request : requests) {

@@ -191,7 +191,7 @@ TEST(JoinerSeveralNodes, WithoutALeaderTheOthersGoToTheRootThemselves) {
   for (const size_t rank : {0, 2, 3}) ranks.push_back(std::make_unique<TestRank>(*loop, requests[rank]));
   for (const auto& rank : ranks) rank->Start();
   loop.For(milliseconds(60));
-  // And when it comes after all, nobody is lost.
+  // And when it comes after all, no rank is lost.
   ranks.push_back(std::make_unique<TestRank>(*loop, requests[1]));
   ranks.back()->Start();
   ASSERT_TRUE(
@@ -271,7 +271,7 @@ pid_t InContainer(const JoinRequest& request, const std::function<bool()>& enter
   _exit(rank.formed() ? 0 : 1);
 }
 
-// Where it may not enter; a process with threads (ThreadSanitizer's) may not either.
+// If it may not enter; a process with threads (ThreadSanitizer's) may not either.
 bool HasNotEntered(pid_t container) {
   siginfo_t end{};
   return waitid(P_PID, static_cast<id_t>(container), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -319,7 +319,7 @@ TEST(JoinerSeveralNodes, RanksOfANodeMeetInAnyBaseThatTheyShare) {
   ASSERT_TRUE(group.AllFormed());
 }
 
-// They share none: who follows goes to the root at once, and no word of a missing leader.
+// They share none: a follower goes to the root without a wait, and logs nothing of a missing leader.
 TEST(JoinerSeveralNodes, RanksThatShareNoDirectoryGoToTheRootWithoutTheirLeader) {
   net::TestLoop loop;
   const LogCapture log;

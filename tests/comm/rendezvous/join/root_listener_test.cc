@@ -129,7 +129,7 @@ TEST_F(RootListenerTest, WithoutAFreePortItWaitsForOne) {
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
-// Strangers on the first ports of the ladder do not hold up the root: it says so and takes the next.
+// Strangers on the first ports of the ladder do not hold up the root: it logs that and takes the next.
 TEST_F(RootListenerTest, WithTheFirstPortsTakenItListensOnTheNext) {
   const LogCapture log;
   request.meeting.find_root = FindRoot::kHost;

@@ -71,7 +71,7 @@ class AuthenticatingAcceptorTest : public testing::Test {
     EXPECT_EQ(connect(fd.get(), Address().get(), Address().length()), 0);
     return fd;
   }
-  // The hello that anybody can send who knows the meeting.
+  // The hello that every process with the meeting's key can send.
   void SendHello(const UniqueFd& fd) {
     auth::HelloMessage hello{
         auth::kProtocolVersion, prover->method(), kMeeting, {}, auth::MakeKeyPair().public_key};
@@ -80,7 +80,7 @@ class AuthenticatingAcceptorTest : public testing::Test {
     frame.insert(frame.end(), message.begin(), message.end());
     EXPECT_EQ(send(fd.get(), frame.data(), frame.size(), MSG_NOSIGNAL), static_cast<ssize_t>(frame.size()));
   }
-  // What the other side has closed reads as its end, or as a reset.
+  // A connection that the other side has closed reads as its end, or as a reset.
   bool IsClosed(const UniqueFd& fd) {
     char byte = 0;
     const ssize_t count = recv(fd.get(), &byte, 1, MSG_DONTWAIT);
@@ -232,7 +232,7 @@ TEST_F(AuthenticatingAcceptorTest, SilentStrangersOfManyAddressesGiveWayAfterAMo
   ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
 }
 
-// They say a valid hello, are answered, and stay.
+// They send a valid hello, are answered, and stay.
 TEST_F(AuthenticatingAcceptorTest, AHelloAloneKeepsNobodyOut) {
   Open(seconds(60), 6);
   std::vector<UniqueFd> strangers;
@@ -265,7 +265,7 @@ TEST_F(AuthenticatingAcceptorTest, ManyFromOneAddressStayWhereThereIsRoom) {
   EXPECT_FALSE(IsClosed(slow.front()));
 }
 
-// Answers when it is told to, as a munge worker that has much to do.
+// Answers on command, as a munge worker that has much to do.
 class QueueProver final : public auth::Prover {
  public:
   struct Question {
@@ -313,7 +313,7 @@ TEST_F(BusyProverTest, AQuestionIsWithdrawnWithItsConnection) {
   questions()[0].answer();
 }
 
-// The deadline is the peer's: while the prover answers others, whoever waits for it loses nothing.
+// The deadline is the peer's: while the prover answers others, a process that waits for it loses nothing.
 TEST_F(BusyProverTest, WaitingForTheOwnProverIsNotThePeersTime) {
   Open(milliseconds(300));
   const UniqueFd leader = ConnectAs("");
@@ -405,7 +405,7 @@ TEST_F(AuthenticatingAcceptorTest, TheFirstFreePortIsTaken) {
 }
 
 TEST_F(AuthenticatingAcceptorTest, APortMustBeFreeOnEveryAddress) {
-  // Nobody else's: tests beside this one take ports of 127.0.0.1.
+  // A port of no other test: tests beside this one take ports of 127.0.0.1.
   const std::string own = fmt::format("127.{}.{}", 1 + (getpid() / 256) % 255, getpid() % 256);
   const auto first_loopback = *net::SocketAddress::FromNumeric(own + ".1", 0);
   const auto second_loopback = *net::SocketAddress::FromNumeric(own + ".2", 0);

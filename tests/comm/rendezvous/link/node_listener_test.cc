@@ -45,7 +45,7 @@ class NodeListenerTest : public testing::Test {
     ASSERT_TRUE(loop.Until([&] { return arrived.size() > before; }));
   }
   std::optional<net::PrivateDirectory> Where() const { return base.Find(names.socket); }
-  // What a killed leader leaves.
+  // The remains of a killed leader.
   void LeaveBehind(const net::PrivateDirectory& directory) const {
     const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto address = directory.AddressOf(names.socket);
@@ -205,7 +205,7 @@ TEST_F(NodeListenerTest, ALeaderInAnotherDirectoryIsFoundToo) {
   EXPECT_TRUE(DialLocal(names));
 }
 
-// /tmp may be long: what the launcher knows need not be searched for.
+// /tmp may be long: facts of the launcher need not be searched for.
 TEST_F(NodeListenerTest, ALeaderInAnotherBaseIsSearchedByOneOfSeveralCandidates) {
   const net::TestBase second;
   const auto leader =
@@ -279,7 +279,8 @@ TEST_F(LocalDoorStrangerTest, HasNoWayIn) {
   ExpectDialReaches();
 }
 
-// If the directory were open, the kernel would still tell who connects: a few lines, then their number.
+// If the directory were open, the kernel would still report the user that connects: a few lines, then their
+// number.
 TEST_F(LocalDoorStrangerTest, IsTurnedAwayInAFewLines) {
   auto listener = MakeDoor();
   ExpectOpens(*listener);

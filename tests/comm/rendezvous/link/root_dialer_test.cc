@@ -59,7 +59,7 @@ class RootDialerTest : public testing::Test {
     all.push_back(std::move(link));
     all.back()->Start([](ByteView) {}, [](const Error&) {});
   }
-  // Listens and does with what connects as told.
+  // Listens, and treats connections as the test sets it.
   struct Stranger {
     UniqueFd listener;
     std::vector<UniqueFd> clients;

@@ -100,7 +100,7 @@ TEST_F(ExitReportsTest, AGroupThatIsWellTellsBeforeItLeaves) {
     rank(number).plane().Leave();
   }
   ASSERT_TRUE(loop.Until([&] {
-    // Whoever is released ends, and hangs up.
+    // A process that is released ends, and hangs up.
     for (size_t number = 1; number < 5; ++number) {
       if (group->alive(number) && rank(number).released == 1) group->Kill(number);
     }

@@ -15,7 +15,7 @@ using Step = FailureAgreement::Step;
 
 Failure Of(int rank) { return {{Code::kInternal, fmt::format("of {}", rank), ""}, rank, -1, ""}; }
 
-// What happened before a process finds the failure of 3, and what it does then.
+// The events before a process finds the failure of 3, and its reaction.
 struct Finding {
   const char* name;
   bool has_upstream;

@@ -59,7 +59,7 @@ class OwnerInquiryTest : public testing::Test {
       };
     }
   }
-  // What rank `asker` is told; the default where it is told nothing.
+  // The answer to rank `asker`; the default if it gets none.
   OwnerAnswer Ask(size_t asker, const OwnerQuestion& question = kQuestion) {
     std::optional<OwnerAnswer> answer;
     (*group)[asker].plane().AskOwner(question, [&](const OwnerAnswer& told) { answer = told; });

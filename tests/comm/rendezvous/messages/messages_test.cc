@@ -13,7 +13,7 @@
 
 namespace {
 
-// The largest block that was asked for; to see that nobody allocates what a stranger's count says.
+// The largest block that was asked for; to see that no code allocates the count of a stranger.
 size_t largest_allocation = 0;
 
 }  // namespace
@@ -174,7 +174,7 @@ TEST(Messages, NoDamageBreaksTheDecoder) {
 
 TEST(Messages, ACountThatLiesAllocatesNothing) {
   for (const Sample& sample : Samples()) {
-    // Each 4 bytes in turn say "four billion".
+    // Each 4 bytes in turn become "four billion".
     for (size_t at = 1; at + 4 <= sample.frame.size(); ++at) {
       Bytes frame = sample.frame;
       std::fill_n(frame.begin() + static_cast<ptrdiff_t>(at), 4, 0xff);

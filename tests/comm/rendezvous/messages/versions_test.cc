@@ -22,7 +22,7 @@ TEST(VersionsTest, AreReadBack) {
   EXPECT_EQ(*read, versions);
 }
 
-// Every release must read this, whatever it speaks.
+// Every release must read this, whatever its version is.
 TEST(VersionsTest, HaveTheSameBytesInEveryRelease) {
   const Bytes frame = {24, 2, 0, 3, 0, 5, 0, 0, 0, '0', '.', '2', '.', '0'};
   EXPECT_EQ(Encode(Versions{2, 3, "0.2.0"}), frame);

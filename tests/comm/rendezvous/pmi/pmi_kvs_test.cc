@@ -109,7 +109,7 @@ TEST(PmiKvs, SpeaksTheSecondVersion) {
   });
 }
 
-// Slurm's PMI-1 says neither rc nor why.
+// Slurm's PMI-1 sends neither rc nor a reason.
 TEST(PmiKvs, UnderstandsInfoAlone) {
   Against({kInit, {"cmd=lookup_name service=here\n", "cmd=lookup_result info=fail\n"}, kFinalize}, {},
           [](PmiKvs& kvs) {
@@ -117,7 +117,7 @@ TEST(PmiKvs, UnderstandsInfoAlone) {
           });
 }
 
-// Who says nothing at first has not been spoken to: mpiexec then wants no end.
+// A client that sends nothing at first has no connection in mpiexec's view: mpiexec then expects no end.
 TEST(PmiKvs, SaysNothingUnasked) {
   Against({}, {}, [](PmiKvs&) {});
 }

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
              kConfigHint}),
     [](const auto& given) { return given.param.name; });
 
-// Where this does not compile a field has come that needs a case above.
+// If this does not compile, a field has come that needs a case above.
 TEST(FindDisagreement, TheTableHasEveryField) {
   const auto& [world_size, launcher, restart, job_key, backend, configuration] =
       PartyOf(0, "gpu01", 8).agreement;

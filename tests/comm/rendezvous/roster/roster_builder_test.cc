@@ -29,7 +29,7 @@ Placement PlacementOf(const std::vector<std::pair<std::string, std::vector<int>>
 
 const Placement kTwoNodes = PlacementOf({{"gpu01", {0, 1}}, {"gpu02", {2, 3}}});
 
-// The root is rank 0 on gpu01; everybody else comes from a source of the rank's number.
+// The root is rank 0 on gpu01; the others come from a source of the rank's number.
 class RosterBuilderTest : public testing::Test {
  protected:
   RosterBuilderTest() { Make(kTwoNodes); }
@@ -182,7 +182,7 @@ TEST_F(RosterBuilderTest, WhoEndsIsNamed) {
             (Failure{{Code::kPeerLost, "rank 2 on gpu02 ended while the group was forming", ""}, 2, -1, ""}));
 }
 
-// Its followers live on; they cannot be heard any more, but they are not to blame.
+// Its followers live on; they cannot report, but they are not to blame.
 TEST_F(RosterBuilderTest, ALeaderThatEndsIsNamedAlone) {
   ExpectWelcome(2, HelloOf({PartyOf(3, "gpu02", 4, 0, 2), PartyOf(2, "gpu02", 4, 1, 2)}));
   EXPECT_EQ(roster_builder->Remove(2)->error.message, "rank 3 on gpu02 ended while the group was forming");

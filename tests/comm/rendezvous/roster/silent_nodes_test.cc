@@ -28,7 +28,7 @@ class SilentNodesTest : public testing::Test {
   std::unique_ptr<SilentNodes> silent;
 };
 
-// Nobody can be connected to at the address of many.
+// The address of many nodes leads to none of them.
 TEST_F(SilentNodesTest, ANodeThatIsNotThereIsNotReached) {
   Look({"224.0.0.1"});
   ASSERT_TRUE(loop.Until([&] { return !told.empty(); }));

@@ -122,12 +122,12 @@ TEST(Stragglers, WhoHasLeftAndIsWaitedForWillNeverCome) {
   reports[2] = RankReport{};
   reports[2].rank = 2;
   reports[2].state = RankState::kLeft;
-  // It may have done its part: nobody waits for it.
+  // It may have done its part: no rank waits for it.
   std::vector<WaitingCall> calls = FindWaitingCalls(reports, seconds(10));
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_THAT(calls[0].left, IsEmpty());
   EXPECT_THAT(calls[0].late, IsEmpty());
-  // Who has waited for it for a moment only may still be served.
+  // A rank that has waited for it for a moment only may still be served.
   reports[1].operations[0].waiting_for = {2};
   reports[1].operations[0].milliseconds = 100;
   EXPECT_THAT(FindWaitingCalls(reports, seconds(10))[0].left, IsEmpty());

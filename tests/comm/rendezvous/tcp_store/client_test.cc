@@ -132,7 +132,7 @@ TEST_F(ClientTest, NobodyThereIsNamed) {
              fmt::format("cannot connect to the store at {}: Connection refused", address.ToString()), ""}));
 }
 
-// It listens, and never says anything.
+// It listens, and never sends anything.
 TEST(ClientDeadline, HoldsWhereTheServerIsSilent) {
   const auto listener = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
   const auto client = Client::Connect(net::LocalAddress(listener->get()), AtOnce());

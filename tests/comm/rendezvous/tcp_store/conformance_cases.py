@@ -1,4 +1,4 @@
-"""What conformance does to a store, case by case: each writes down what a PyTorch client sees."""
+"""The calls of conformance on a store, case by case: each writes down what a PyTorch client sees."""
 
 import concurrent.futures
 import datetime
@@ -237,7 +237,7 @@ def time_outs(session):
         session.see("the client after it", store.get, "there")
     session.see("wait for what is there", store.wait, ["there"], seconds(SHORT))
     session.see("wait for nothing", store.wait, [], seconds(SHORT))
-    # What was given up does not end a later wait.
+    # A wait that was given up does not end a later one.
     session.see("set a", other.set, "a", "1")
     session.see("wait b", store.wait, ["b"], seconds(SHORT))
     store.set_timeout(seconds(SHORT))
@@ -377,7 +377,7 @@ def limits(session):
         ("longer by appending", lambda store: store.append("v", "end")),
     ]:
         store = session.client()
-        # What has no answer fails later, or not at all: the next that has one tells.
+        # A request without an answer fails later, or not at all: the next one with an answer shows it.
         outcome(do, store)
         session.see(name, lambda: store.num_keys() > 0)
         session.see("another", lambda: (other.check(["k" * 8191]), other.check(["v"])))
@@ -405,7 +405,7 @@ def thousand_clients(session):
 
 @case
 def programs_of_an_agent(session):
-    """What torchrun's workers do, with the store as their agent's."""
+    """The calls of torchrun's workers, with the store as their agent's."""
     world = 3
     environment = dict(
         os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(session.port), WORLD_SIZE=str(world),

@@ -60,7 +60,7 @@ TEST_F(EntranceTest, QuestionsAreBoundedInAll) {
   EXPECT_EQ(StartOptions().size(), 1u);
 }
 
-// Else whoever greets and hangs up at once would have any number of questions asked.
+// Else a client that greets and hangs up immediately would cause any number of questions.
 TEST_F(EntranceTest, AQuestionIsOpenUntilItIsAnswered) {
   for (ClientId id = 1; id <= 10; ++id) {
     Greet(id, "a");

@@ -82,7 +82,7 @@ TEST_F(ProgramKeysTest, AllOtherKeysStay) {
   }
 }
 
-// A rank that publishes something over a connection of its own, or looks whether the store answers.
+// A rank that publishes something over a connection of its own, or checks whether the store answers.
 TEST_F(ProgramKeysTest, AConnectionWithoutAProcessGroupIsNoRound) {
   { Client(keys, 1, 0).Set("/mine"); }
   { Client(keys, 1, 1).Has("/mine"); }

@@ -51,7 +51,7 @@ std::vector<Request> AllKinds() {
   };
 }
 
-// What a client of PyTorch 2.6 was seen to send when it joined.
+// The bytes that a client of PyTorch 2.6 was seen to send when it joined.
 TEST(Request, IsEncodedAsPyTorchDoes) {
   EXPECT_EQ(Hex(Encoded({Operation::kValidate, {}, kValidationNumber})), "00cef7853c");
   EXPECT_EQ(Hex(Encoded({Operation::kPing, {}, 0x1234})), "0d34120000");

@@ -34,7 +34,7 @@ TEST_F(ServerTest, TheGateTurnsStrangersAway) {
   EXPECT_THAT(log.Text(), HasSubstr(asked[1].first.ToString() + ": it belongs to uid 1234\n"));
 }
 
-// What the gate is asked, to be answered by hand.
+// The questions to the gate, to be answered by hand.
 struct GateTest : ServerTest {
   void StartGated(ServerOptions options = {}) {
     options.gate = [this](const net::SocketAddress& peer, ServerOptions::Verdict verdict) {

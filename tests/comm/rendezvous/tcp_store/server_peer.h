@@ -22,7 +22,7 @@ namespace muster::tcp_store {
   return !deadline.Expired();
 }
 
-// A client that sends what it is told, and keeps what it gets.
+// A client that sends given bytes, and keeps those that it gets.
 class Peer {
  public:
   Peer(net::TestLoop& loop, const net::SocketAddress& address)

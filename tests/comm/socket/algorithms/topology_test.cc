@@ -25,7 +25,7 @@ TEST(Topology, KnowsWhoSharesANode) {
   EXPECT_FALSE(topology.one_rank_per_node());
 }
 
-// All ranks' views of one tree must be the same tree, over everybody.
+// All ranks' views of one tree must be the same tree, over all ranks.
 void ExpectOneTree(const Roster& roster, int root, TreeShape shape) {
   std::map<int, int> parent_by_child;
   std::map<int, int> parent_by_parent;

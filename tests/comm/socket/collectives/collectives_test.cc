@@ -84,7 +84,7 @@ Duration OwnProcessorTime() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-// Whoever waits leaves the processor to the one that is waited for, also where it may spin first.
+// A rank that waits leaves the processor to the one that is waited for, also if it may spin first.
 TEST(Waiting, IsNotSpinning) {
   for (const bool spin : {false, true}) {
     SocketOptions options = TestOptions();

@@ -22,7 +22,7 @@ class PeerStreamTest : public testing::Test {
     call_.operation = Operation::kAllReduce;
     call_.sequence = 3;
   }
-  // What the peer's message looks like on the wire.
+  // The peer's message on the wire.
   Bytes Wire(const Call& call, ByteView payload, FrameKind kind = FrameKind::kData) {
     const FrameBytes header = EncodeFrame({kind, call, payload.size()});
     Bytes wire(header.begin(), header.end());
@@ -33,7 +33,7 @@ class PeerStreamTest : public testing::Test {
     EXPECT_EQ(send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // What the peer has got since it was last asked.
+  // The bytes that the peer has got since the last call.
   Bytes Sent() {
     Bytes bytes(4096);
     const ssize_t got = recv(peer_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -133,7 +133,7 @@ TEST_F(PeerStreamTest, PassesOnWholeElementsOnly) {
   EXPECT_EQ(own[1], 22);
 }
 
-// What releases a barrier must not overtake it.
+// The release of a barrier must not overtake it.
 TEST_F(PeerStreamTest, HoldsAnEmptyMessageUntilTheOneBeforeHasCome) {
   ArrivedBytes arrival = 0;
   IncomingMessage incoming;

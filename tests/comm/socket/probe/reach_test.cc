@@ -75,7 +75,7 @@ TEST_F(Reach, ConnectsOneAfterAnotherWhereOnlyOneAtATimeIsAllowed) {
 
 TEST_F(Reach, APairThatCannotConnectIsNoFailureOfTheOthers) {
   options_.connect = std::chrono::milliseconds(200);
-  // Nobody listens where rank 3 says that it does.
+  // No process listens at the address that rank 3 reports.
   addresses_[3].port = SocketEndpoint::Open().value()->address().port;
   const auto results = ReachAllRanks();
   for (size_t rank = 0; rank < 3; ++rank) {

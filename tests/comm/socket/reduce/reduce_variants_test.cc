@@ -19,7 +19,7 @@
 namespace muster::socket {
 namespace {
 
-// What must come out, written down without regard to speed.
+// The right result, computed without regard to speed.
 template <typename T>
 T Expected(ReduceOp operation, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {

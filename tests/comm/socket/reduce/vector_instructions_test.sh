@@ -1,6 +1,6 @@
 #!/bin/bash
-# The loops for AVX2 must be vector instructions: a compiler that is not told to vectorise, or ignores it, writes loops that are
-# right and three times as slow.
+# The loops for AVX2 must be vector instructions: a compiler without the option to vectorise, or one that ignores it, writes
+# loops that are right and three times as slow.
 code=0
 for instruction in vaddps vmulpd vpmaxsd; do
   if ! objdump --disassemble --no-show-raw-insn "$1" | grep -q "$instruction .*%ymm"; then

@@ -18,7 +18,7 @@ namespace muster::socket {
 
 class ProcessWorld {
  public:
-  // What one rank does; its result is what the test sees, "" for success.
+  // The work of one rank; the test sees its result, "" for success.
   using Body = std::function<std::string(Communicator&)>;
 
   explicit ProcessWorld(const std::vector<int>& node_of_rank);
@@ -33,7 +33,7 @@ class ProcessWorld {
   void Kill(int rank);
   // Waits for the end of that rank's process, however it comes.
   void AwaitEnd(int rank);
-  // What the control plane says to all.
+  // The control plane's notice to all.
   void Fail(const Error& error);
   // Waits for all that were not killed or awaited: what each returned, by rank.
   std::vector<std::string> Results();

@@ -1,5 +1,4 @@
-// What goes wrong while ranks wait in shared memory ends them all as soon as over sockets, with the same
-// words.
+// A failure while ranks wait in shared memory ends them all as soon as over sockets, with the same words.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +61,7 @@ TEST(SharedDisagreement, OfLengthTypeReductionOrRootIsOneToo) {
         return c.AllReduce(std::span(&value, 1), c.rank() == 0 ? ReduceOp::kMax : ReduceOp::kMin);
       }),
       Each("rank 0 on gpu01 is in AllReduce #2 i32[1] max, rank 1 on gpu01 in AllReduce #2 i32[1] min"));
-  // Neither side of a root waits for the other: both are right to be told.
+  // Neither side of a root waits for the other: both are right to be reported.
   FakeWorld roots(BlockLayout({2}), Sharing());
   Meet(roots);
   EXPECT_THAT(roots.Messages([](Communicator& c) -> Status {

@@ -52,7 +52,8 @@ class DialTest : public testing::Test {
   AcceptorHandshake acceptor_{low_};
 };
 
-// Who has taken it takes no other: a connection of the peer's that comes meanwhile must not replace it.
+// A peer that has taken it takes no other: a connection of the peer's that comes meanwhile must not replace
+// it.
 TEST_F(DialTest, MayHaveReachedThePeerUntilItHasFailed) {
   EXPECT_TRUE(dial_.MayHaveReached()) << "the kernel has connected, nobody has looked";
   Go();
@@ -84,7 +85,7 @@ TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {
   EXPECT_TRUE(dial_.refused());
 }
 
-// A Unix listener whose queue is full says so at once, for as long as its owner does not look.
+// A Unix listener whose queue is full refuses immediately, for as long as its owner accepts none.
 class FullQueueTest : public testing::Test {
  protected:
   FullQueueTest() : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {

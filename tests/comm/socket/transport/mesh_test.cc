@@ -140,7 +140,7 @@ TEST(Addresses, FallBackToTcpOnTheSameNode) {
 }
 
 TEST(Addresses, FallBackToTcpWhereTheNameBelongsToAnotherGroup) {
-  // What a peer brings need not be true.
+  // The data of a peer need not be true.
   Roster other_roster = MakeRoster(BlockLayout({2}));
   other_roster.group_id = "ffffffffffffffffffffffffffffffff";
   FakeWorld other(other_roster, TestOptions(), nullptr);
@@ -154,7 +154,7 @@ TEST(Addresses, FallBackToTcpWhereTheNameBelongsToAnotherGroup) {
 
 TEST(Addresses, AreTriedSideBySide) {
   Roster roster = MakeRoster(BlockLayout({2, 2}));
-  // 127.255.255.254 refuses unless somebody listens on all addresses, which the endpoint does: both lead to
+  // 127.255.255.254 refuses unless a process listens on all addresses, which the endpoint does: both lead to
   // the rank, and exactly one connection may come of it.
   for (Roster::Node& node : roster.nodes.own())
     node.addresses = {"::1", "not an address", "127.255.255.254", "127.0.0.1"};
@@ -166,7 +166,7 @@ TEST(Addresses, AreTriedSideBySide) {
   EXPECT_THAT(log.Lines(), testing::IsEmpty());
 }
 
-// A port that nobody can be listening on.
+// A port on which no process can listen.
 class ClosedPort {
  public:
   ClosedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -206,7 +206,7 @@ TEST(Addresses, MayBeMissing) {
             "node could reach; that rank has not connected either");
 }
 
-// Rank 1 cannot connect to rank 0, which may call back at once and has a minute for it.
+// Rank 1 cannot connect to rank 0, which may call back immediately and has a minute for it.
 class OneWay : public testing::Test {
  protected:
   OneWay() {
@@ -250,7 +250,7 @@ TEST_F(OneWay, TheOtherRankMayComeLate) {
   EXPECT_THAT(log.Lines(), ElementsAre(Told()));
 }
 
-// Eight ranks a node: one line says it for the node.
+// Eight ranks a node: one line reports it for the node.
 TEST_F(OneWay, IsToldOnceForANode) {
   FakeWorld world(MakeRoster(BlockLayout({4, 1})), options_, [this](int rank, EndpointAddress& address) {
     if (rank < 4) address.port = port_.number();

@@ -68,7 +68,7 @@ class PeerAcceptorTest : public testing::Test {
     const bool in = Until([&] { return dial.state() != Dial::State::kTrying; });
     return in && dial.state() == Dial::State::kConnected && !arrived.empty();
   }
-  // What other code closed reads as the end, or as a reset.
+  // A connection that other code closed reads as the end, or as a reset.
   static bool IsClosed(const UniqueFd& fd) {
     char byte = 0;
     const ssize_t count = recv(fd.get(), &byte, 1, MSG_DONTWAIT);
@@ -162,7 +162,7 @@ class DescriptorLimit {
   rlimit before_{};
 };
 
-// A process that connects so many times and stays until it is told.
+// A process that connects this number of times and stays until its end is requested.
 class StrangerProcess {
  public:
   StrangerProcess(const std::function<UniqueFd()>& connect, int times) {

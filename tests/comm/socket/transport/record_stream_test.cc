@@ -1,5 +1,5 @@
-// A sealed Connection with somebody in the middle: whatever is changed, left out, repeated, moved or cut, the
-// receiver notices it before it takes anything for data.
+// A sealed Connection with an attacker in the middle: whatever is changed, left out, repeated, moved or cut,
+// the receiver notices it before it takes anything for data.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -73,7 +73,7 @@ class RecordStreamTest : public testing::TestWithParam<auth::Cipher> {
     Flow flow = Flow::kDone;
     std::vector<Bytes> payloads;  // whole ones
   };
-  // What the receiver makes of `wire`, which ends there.
+  // The receiver's result of `wire`, which ends there.
   Read Receive(ByteView wire) {
     Read read;
     size_t fed = 0;
