@@ -4,7 +4,7 @@
 
 namespace muster::cli {
 
-// What `muster --version` prints: version, commit and its date, platform, features.
+// The output of `muster --version`: version, commit and its date, platform, features.
 std::string BuildFacts();
 
 }  // namespace muster::cli

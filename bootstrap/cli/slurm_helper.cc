@@ -26,15 +26,15 @@ constexpr unsigned kLongestSeconds = 30;
 constexpr const char* kHelp =
     R"(usage: muster-slurm [--layout JOB.STEP]... [--end JOB] [--address NODE]...
 
-Asks Slurm's controller and prints one JSON object:
+Queries Slurm's controller and prints one JSON object:
 
   slurm      the release of libslurm that this is built with
   layouts    for each --layout, in order: [{"node": NAME, "tasks": [TASK, ...]}, ...], or null
-  end_time   when the job's time is over, in seconds since 1970, or null
-  addresses  what slurm.conf says of each node: an address or a name
-  problems   why something is null or not there
+  end_time   the end of the job's time, in seconds since 1970, or null
+  addresses  each node's address or name in slurm.conf
+  problems   the reasons for values that are null or missing
 
-`muster` starts it by itself, once, where it has to know: see bootstrap/slurm/README.md.
+`muster` starts it by itself, once, if it needs these facts: see bootstrap/slurm/README.md.
 
   $ muster-slurm --layout $SLURM_JOB_ID.0 --end $SLURM_JOB_ID
 )";

@@ -111,7 +111,8 @@ Result<int> ServeStore(const StoreFlags& flags) {
   MUSTER_CHECK(server.Start());
   if (!address.IsLoopback()) {
     LogWarning(
-        "store {}: the protocol has no authentication; whoever reaches this address may read and write",
+        "store {}: the protocol has no authentication; every process that reaches this address may read and "
+        "write",
         server.address().ToString());
   }
   Announce(server.address(), flags.json);

@@ -254,7 +254,7 @@ Result<rendezvous::JoinRequest> MakeJoinRequest(const Environment& environment, 
   MUSTER_TRY(rendezvous::JoinRequest request,
              PlanJoin(environment, config, asked, resolution, std::move(payload)));
   MUSTER_TRY(request.secret, SecretOf(environment));
-  // A map goes on without a leader, but not without the nodes that it speaks for.
+  // A map goes on without a leader, but not without the nodes below it in the tree.
   if (asked.group_only) request.fan_out = 0;
   if (resolution.tuple.rank == 0) WarnOfJobEnd(environment, config);
   return request;

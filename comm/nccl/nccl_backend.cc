@@ -138,7 +138,7 @@ void AdviseOnHiddenPeers(const Group& group, const std::vector<GpuHello>& hellos
   }
   if (ranks.empty()) return;
   LogWarning(
-      "{} of {} ranks see one GPU only where their nodes have several ranks ({}; the first: {}): "
+      "{} of {} ranks see one GPU only, although their nodes have several ranks ({}; the first: {}): "
       "peer-to-peer and "
       "CUDA IPC between them may not work (srun --gres-flags=allow-task-sharing, or --gpu-bind=none, lets "
       "every "

@@ -1,5 +1,6 @@
-// What `muster check` runs on each GPU. Checked in beside this file as text (kernels.ptx), which the driver
-// compiles for the GPU that it has: building muster needs no CUDA. Where nvcc is there, a test compares the two.
+// The programs of `muster check` for each GPU. Checked in beside this file as text (kernels.ptx), which the
+// driver compiles for the GPU that it has: building muster needs no CUDA. If nvcc is there, a test compares
+// the two.
 
 // Neighbouring words differ in about half of their bits. Masks 0 and ~0 give each bit both values.
 static __device__ unsigned int pattern(unsigned int index, unsigned int mask) {

@@ -227,7 +227,7 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
       rank_zero = rank_zero || claim.rank == 0;
     }
   }
-  // Not the leader of another node before the root knows this process: until then nothing is lost with it.
+  // Not the leader of another node before the root has accepted this process: nothing is lost with it before.
   if (first && (root_ || child->same_node || accepted()))
     children_->Send(source, Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline()))));
   if (upstream_.parked()) children_->Send(source, EncodeBare(ControlType::kLater));

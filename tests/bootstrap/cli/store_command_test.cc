@@ -104,9 +104,8 @@ TEST(StoreCommand, WarnsWhereOthersCanReachIt) {
   EXPECT_THAT(store.said, StartsWith("listening on 0.0.0.0:"));
   EXPECT_EQ(store.End(SIGTERM), 0);
   EXPECT_THAT(store.Errors(), HasSubstr("warning: store 0.0.0.0:"));
-  EXPECT_THAT(
-      store.Errors(),
-      HasSubstr("the protocol has no authentication; whoever reaches this address may read and write\n"));
+  EXPECT_THAT(store.Errors(), HasSubstr("the protocol has no authentication; every process that reaches this "
+                                        "address may read and write\n"));
 }
 
 TEST(StoreCommand, ATakenAddressIsNamed) {

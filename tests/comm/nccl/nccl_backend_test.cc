@@ -1,4 +1,4 @@
-// Every rank says what GPU it has, and all come to the same answer.
+// Every rank reports its GPU, and all come to the same answer.
 #include "comm/nccl/nccl_backend.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  // What each rank ends with: the backend's name, or the error.
+  // The end of each rank: the backend's name, or the error.
   std::vector<std::string> Take(Backend configured, const NcclOptions& options = {},
                                 const std::function<Deadline(int rank)>& deadline_of = AMinute) {
     NcclRequest request;
@@ -106,7 +106,7 @@ TEST(TakeNccl, WhereEveryRankHasAGpuOfItsOwn) {
   EXPECT_EQ(group.hellos()[1].verdict.name, "Computing GPU");
 }
 
-// Also where nobody has named NCCL: without its GPUs the group would be another one.
+// Also if no user has named NCCL: without its GPUs the group would be another one.
 TEST(TakeNccl, NotWhereItWouldHaveToEncryptBetweenNodes) {
   for (const Backend configured : {Backend::kAuto, Backend::kNccl}) {
     Ranks group(std::vector<Machine>(3));
@@ -126,7 +126,8 @@ TEST(TakeNccl, SaysOnceThatPeersAreHidden) {
   EXPECT_THAT(group.Take(Backend::kAuto), Each("nccl"));
   const std::string said = log.Text();
   const std::string advice =
-      "2 of 3 ranks see one GPU only where their nodes have several ranks (0,1; the first: rank 0 on gpu01): "
+      "2 of 3 ranks see one GPU only, although their nodes have several ranks (0,1; the first: rank 0 on "
+      "gpu01): "
       "peer-to-peer and CUDA IPC between them may not work";
   EXPECT_THAT(said, HasSubstr(advice));
   EXPECT_EQ(said.find("see one GPU only"), said.rfind("see one GPU only"));
