@@ -18,6 +18,8 @@ namespace {
 // A shorter wait counts as work.
 constexpr Duration kWaitsWorthALine = std::chrono::seconds(1);
 constexpr size_t kMostLines = 20;
+// Every second rank of 2048 would make a row of 4 kB.
+constexpr size_t kRangesInARow = 6;
 
 struct Row {
   std::vector<int> ranks;
@@ -69,9 +71,11 @@ std::string AgeText(const Row& row) {
 void AddTable(std::string& out, const rendezvous::GroupStatus& status) {
   std::vector<std::array<std::string, 4>> cells = {{"ranks", "nodes", "state", "for"}};
   const std::vector<Row> rows = RowsOf(status.reports);
+  bool cut = false;
   for (size_t i = 0; i < std::min(rows.size(), kMostLines); ++i) {
-    cells.push_back(
-        {FormatRanges(rows[i].ranks), NodesOf(status, rows[i].ranks), rows[i].state, AgeText(rows[i])});
+    const std::string ranks = FormatSomeRanges(rows[i].ranks, kRangesInARow);
+    cut = cut || ranks != FormatRanges(rows[i].ranks);
+    cells.push_back({ranks, NodesOf(status, rows[i].ranks), rows[i].state, AgeText(rows[i])});
   }
   std::array<size_t, 3> widths{};
   for (const auto& row : cells) {
@@ -86,6 +90,8 @@ void AddTable(std::string& out, const rendezvous::GroupStatus& status) {
   }
   if (rows.size() > kMostLines)
     out += fmt::format("  and {} more states; --json has every rank\n", rows.size() - kMostLines);
+  else if (cut)
+    out += "  --json has every rank\n";
 }
 
 void AddWaits(std::string& out, const rendezvous::GroupStatus& status) {

@@ -43,6 +43,24 @@ TEST(StatusText, IsATableOfStatesAndWhoIsWaitedFor) {
             "AllReduce #42 waits 31 s for rank 5 (gpu02), last seen in Barrier #41\n");
 }
 
+TEST(StatusText, CutsALongListOfRanks) {
+  rendezvous::GroupStatus status{"slurm:4.0:0", "0123", "", "", true, 0, 0, {"gpu01"}, {}, {}};
+  for (int rank = 0; rank < 2048; ++rank) {
+    status.node_of_rank.push_back(0);
+    rendezvous::RankReport& report = status.reports.emplace_back();
+    report.rank = rank;
+    report.state = rendezvous::RankState::kInGroup;
+    report.operations = {Operation(rank % 2 == 0 ? "Send" : "Recv", 1, true, 500)};
+  }
+  EXPECT_EQ(StatusText(status),
+            "muster status: 2048 ranks on gpu01, slurm:4.0:0\n"
+            "\n"
+            "  ranks                       nodes  state       for\n"
+            "  0,2,4,6,8,10 and 1018 more  gpu01  in Send #1  0.5 s\n"
+            "  1,3,5,7,9,11 and 1018 more  gpu01  in Recv #1  0.5 s\n"
+            "  --json has every rank\n");
+}
+
 TEST(StatusText, SaysWhatIsMissing) {
   rendezvous::GroupStatus status = OneIsLate();
   status.complete = false;
