@@ -125,7 +125,7 @@ int Main(int argc, char** argv) {
   return run();
 }
 
-// What a command prints may be all it does: a full disk is a failure. A reader that has gone is none.
+// The output of a command may be all its work: a full disk is a failure. A reader that has gone is none.
 int WithOutputWritten(int status) {
   errno = 0;
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

@@ -82,7 +82,7 @@ else:
     _MAPS = ("MapItem", "MapItems", "MapOutcome", "map", "map_items")
 
     def __getattr__(name: str) -> object:
-        """What is about maps is loaded at its first use: a program without a map needs none of it."""
+        """The parts for maps are loaded at their first use: a program without a map needs none of it."""
         if name not in _MAPS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from . import _maps

@@ -33,7 +33,7 @@ class LeaderTree {
   size_t fan_out_;
 };
 
-// What the tree is to the leader of one node.
+// The tree, from the view of one node's leader.
 struct TreePlace {
   std::vector<std::string> above;  // LeaderTree::Above; empty if the list does not lead to the root
   size_t children = 0;
