@@ -93,15 +93,22 @@ def public_members(node):
             yield member.name, member
 
 
+def own_imports(init):
+    """Those of the package's modules, also of the ones that load later (`if TYPE_CHECKING`)."""
+    bodies = [init.body, *(one.body for one in init.body if isinstance(one, ast.If))]
+    return [one for body in bodies for one in body if isinstance(one, ast.ImportFrom) and one.level]
+
+
 def python_page(read):
     init = ast.parse(read(f"{PYTHON}/__init__.py"))
-    modules = [one.module for one in init.body if isinstance(one, ast.ImportFrom)]
+    imports = own_imports(init)
+    modules = [one.module for one in imports]
     definitions = {}
     for module in dict.fromkeys(modules):
         for node in ast.parse(read(f"{PYTHON}/{module}.py")).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_overload(node):
                 definitions[node.name] = node
-    names = [alias.name for one in init.body if isinstance(one, ast.ImportFrom) for alias in one.names]
+    names = [alias.name for one in imports for alias in one.names]
     methods = list(public_members(definitions["Communicator"]))
     text = "# Python\n\n" + docstring(init).partition("\n")[2].strip() + "\n\n"
     for title, wanted in [
