@@ -6,23 +6,43 @@
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "tests/simulation/machine/memory.h"
 #include "tests/simulation/machine/process.h"
 
 namespace muster::simulation {
 
+namespace {
+
+// A new one costs page faults: it is kept for the next fiber.
+std::vector<void*>& FreeStacks() {
+  static std::vector<void*> stacks;
+  return stacks;
+}
+
+void* TakeStack() {
+  std::vector<void*>& free = FreeStacks();
+  if (!free.empty()) {
+    void* const stack = free.back();
+    free.pop_back();
+    return stack;
+  }
+  void* const stack = mmap(nullptr, Fiber::kStackBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (stack != MAP_FAILED) return stack;
+  perror("no memory for a stack");
+  abort();
+}
+
+}  // namespace
+
 Fiber::Fiber(Process& process, std::function<void()> body, std::function<void()> on_end)
     : process_(process),
       body_(std::move(body)),
       on_end_(std::move(on_end)),
-      stack_(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0)),
+      stack_(TakeStack()),
       account_(&process.account) {
-  if (stack_ == MAP_FAILED) {
-    perror("no memory for a stack");
-    abort();
-  }
   getcontext(&own_);
   own_.uc_stack.ss_sp = stack_;
   own_.uc_stack.ss_size = kStackBytes;
@@ -33,7 +53,11 @@ Fiber::Fiber(Process& process, std::function<void()> body, std::function<void()>
               static_cast<unsigned>(self));
 }
 
-Fiber::~Fiber() { munmap(stack_, kStackBytes); }
+Fiber::~Fiber() { GiveUpStack(); }
+
+void Fiber::GiveUpStack() {
+  if (stack_ != nullptr) FreeStacks().push_back(std::exchange(stack_, nullptr));
+}
 
 void Fiber::Start(unsigned high, unsigned low) {
   auto* self = reinterpret_cast<Fiber*>(static_cast<uintptr_t>(high) << 32 | low);

@@ -27,6 +27,8 @@ class Fiber {
   // From the scheduler's stack; returns when the fiber calls SwitchBack.
   void SwitchTo();
   void SwitchBack();
+  // For another fiber to come. This one has ended by itself: what it had on its stack is destroyed.
+  void GiveUpStack();
 
   // The scheduler's.
   bool waiting = false;    // for Wake, or for the time

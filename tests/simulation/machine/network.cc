@@ -48,7 +48,7 @@ uint32_t Socket::Ready() {
   if (role == Role::kConnecting) return 0;
   if (role != Role::kConnected) return EPOLLOUT | EPOLLHUP;
   uint32_t ready = 0;
-  if (input_start_ < input_.size() || input_ended_ || broken_) ready |= EPOLLIN;
+  if (unread() || input_ended_ || broken_) ready |= EPOLLIN;
   if (broken_) ready |= EPOLLOUT | EPOLLHUP | (error_ != 0 ? EPOLLERR : 0U);
   if (family == AF_UNIX && input_ended_) ready |= EPOLLHUP | EPOLLOUT;
   // As the kernel: a sender is woken when a third is free.
@@ -80,13 +80,18 @@ Socket* Socket::Accept() {
   return accepted;
 }
 
+// With a reset, as if bytes were unread.
+void Socket::CloseUnaccepted() {
+  unaccepted_ = true;
+  CloseNow();
+}
+
 void Socket::CloseListener() {
   if (family != AF_UNIX) std::erase(node.ports[local.port], this);
-  for (Socket* waiting : std::exchange(backlog_, {})) {
+  for (Socket* const waiting : std::exchange(backlog_, {})) {
     // Unix: the other end has an error, even without unread bytes.
     if (family == AF_UNIX) waiting->peer_->BreakWith(ECONNRESET);
-    waiting->input_ += ' ';
-    waiting->CloseNow();
+    waiting->CloseUnaccepted();
   }
 }
 
@@ -154,10 +159,7 @@ void Socket::OnEstablished(Socket* listener) {
   other->JoinPeer(this);
   Changed();
   world.After(world.network.Latency(node, other->node), [other, listener] {
-    if (listener->closed()) {
-      other->input_ += ' ';  // a reset
-      return other->CloseNow();
-    }
+    if (listener->closed()) return other->CloseUnaccepted();
     listener->backlog_.push_back(other);
     listener->Changed();
   });
@@ -180,7 +182,7 @@ int Socket::ConnectUnix(Socket* listener) {
 
 size_t Socket::Room() const {
   if (peer_ == nullptr) return 0;
-  const size_t used = output_bytes_ + (peer_->input_.size() - peer_->input_start_);
+  const size_t used = output_bytes_ + peer_->input_bytes_;
   return used >= world.machines().socket_buffer ? 0 : world.machines().socket_buffer - used;
 }
 
@@ -189,18 +191,12 @@ ssize_t Socket::Receive(uint8_t* bytes, size_t most, bool peek) {
     errno = role == Role::kConnecting ? EAGAIN : ENOTCONN;
     return -1;
   }
-  const size_t there = input_.size() - input_start_;
-  if (there > 0) {
-    size_t count = std::min(most, there);
+  if (unread()) {
+    size_t count = std::min(most, input_bytes_);
     if (!peek && count > 1 && world.random.Chance(world.machines().short_transfers))
       count = 1 + world.random.Below(count);
-    std::copy_n(input_.begin() + static_cast<ptrdiff_t>(input_start_), count, bytes);
+    Read(bytes, count, peek);
     if (peek) return static_cast<ssize_t>(count);
-    input_start_ += count;
-    if (input_start_ == input_.size()) {
-      input_.clear();
-      input_start_ = 0;
-    }
     if (!peer_->closed()) peer_->Changed();
     return static_cast<ssize_t>(count);
   }
@@ -239,7 +235,10 @@ bool Socket::passes_to_peer() const { return world.network.Passes(node, peer_->n
 
 // In order: a segment arrives after those before it.
 void Socket::Transmit(Segment segment) {
-  if (family == AF_UNIX) return peer_->Arrive(std::move(segment));
+  if (family == AF_UNIX) {
+    std::list<Segment> arrives{std::move(segment)};
+    return peer_->Arrive(arrives);
+  }
   const auto on_the_wire = Duration(static_cast<Duration::rep>(static_cast<double>(segment.bytes.size()) *
                                                                1e9 / world.machines().bytes_per_second));
   Time arrives = std::max(last_ready_, world.now() + world.network.Latency(node, peer_->node)) + on_the_wire;
@@ -270,24 +269,47 @@ void Socket::Pump() {
       return PumpAt(world.now() + retry_);
     }
     retry_ = Duration::zero();
-    Segment segment = std::move(output_.front());
-    output_.pop_front();
-    output_bytes_ -= segment.bytes.size();
+    output_bytes_ -= output_.front().bytes.size();
     if (peer_->closed()) {
       // Its kernel has no such connection, and answers; bytes that it has sent before come first.
-      if (!segment.fin) peer_->SendReset();
+      const bool fin = output_.front().fin;
+      output_.pop_front();
+      if (!fin) peer_->SendReset();
       continue;
     }
-    peer_->Arrive(std::move(segment));
+    peer_->Arrive(output_);
   }
   if (!output_.empty()) PumpAt(output_.front().ready);
 }
 
-void Socket::Arrive(Segment segment) {
-  if (closed() || broken_) return;
-  if (segment.fin) input_ended_ = true;
-  input_ += segment.bytes;
+void Socket::Arrive(std::list<Segment>& from) {
+  if (closed() || broken_) return from.pop_front();
+  if (from.front().fin) input_ended_ = true;
+  if (const size_t bytes = from.front().bytes.size(); bytes > 0) {
+    input_bytes_ += bytes;
+    input_.splice(input_.end(), from, from.begin());
+  } else {
+    from.pop_front();
+  }
   Changed();
+}
+
+void Socket::Read(uint8_t* bytes, size_t count, bool peek) {
+  auto segment = input_.begin();
+  size_t start = input_start_;
+  for (size_t left = count; left > 0;) {
+    const size_t some = std::min(left, segment->bytes.size() - start);
+    bytes = std::copy_n(segment->bytes.begin() + static_cast<ptrdiff_t>(start), some, bytes);
+    left -= some;
+    start += some;
+    if (start < segment->bytes.size()) break;
+    start = 0;
+    ++segment;
+  }
+  if (peek) return;
+  input_.erase(input_.begin(), segment);
+  input_start_ = start;
+  input_bytes_ -= count;
 }
 
 // ---- the end
@@ -324,10 +346,9 @@ void Socket::OnClose() {
   if (role == Role::kListener) return CloseListener();
   if (role == Role::kFresh && local.port != 0) std::erase(node.ports[local.port], this);
   if (role != Role::kConnected || broken_ || peer_ == nullptr) return;
-  const bool unread = input_start_ < input_.size();
   input_.clear();
   input_start_ = 0;
-  if (unread) return SendReset();
+  if (std::exchange(input_bytes_, 0) > 0 || unaccepted_) return SendReset();
   Segment end;
   end.fin = true;
   Transmit(std::move(end));

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -83,7 +83,10 @@ class Socket : public File {
   void Transmit(Segment segment);
   void Pump();
   void PumpAt(Time when);
-  void Arrive(Segment segment);
+  // The first of `from`.
+  void Arrive(std::list<Segment>& from);
+  // `count` bytes, which are there.
+  void Read(uint8_t* bytes, size_t count, bool peek);
   void SendReset();
   void BreakWith(int error);
   size_t Room() const;
@@ -91,15 +94,20 @@ class Socket : public File {
 
   bool passes_to_peer() const;
 
-  std::deque<Socket*> backlog_;
+  bool unread() const { return input_bytes_ > 0; }
+  void CloseUnaccepted();
+
+  std::list<Socket*> backlog_;
+  bool unaccepted_ = false;  // its listener has closed
   // A connection. `peer_` stays when it has been closed.
   Socket* peer_ = nullptr;
-  std::string input_;
-  size_t input_start_ = 0;
+  std::list<Segment> input_;
+  size_t input_start_ = 0;  // of the first
+  size_t input_bytes_ = 0;  // unread
   bool input_ended_ = false;
   int error_ = 0;  // reported once
   bool broken_ = false;
-  std::deque<Segment> output_;  // on its way
+  std::list<Segment> output_;  // on its way
   size_t output_bytes_ = 0;
   Time last_ready_{};
   bool pumping_ = false;

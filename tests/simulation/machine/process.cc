@@ -28,11 +28,16 @@ Process::Process(World& w, Node& on, uid_t user, std::string process_name)
 
 Process::~Process() = default;
 
-int Process::Install(File* file) {
+bool Process::HasFreeDescriptor() const {
   const auto limit = std::min<uint64_t>(descriptors.rlim_cur, most_descriptors);
+  const auto free = std::ranges::find(files_, nullptr) - files_.begin();
+  return static_cast<size_t>(free) + kFirstDescriptor < limit;
+}
+
+int Process::Install(File* file) {
   const auto free = std::ranges::find(files_, nullptr);
   const auto at = static_cast<size_t>(free - files_.begin());
-  if (at + kFirstDescriptor >= limit) {
+  if (!HasFreeDescriptor()) {
     file->CloseNow();
     errno = EMFILE;
     return -1;

@@ -81,6 +81,7 @@ class Process {
   std::set<File*> end_watches;                     // pidfds
   std::map<std::string, std::string> bound_names;  // by path: the directory
 
+  bool HasFreeDescriptor() const;
   // The lowest free descriptor; -1, with errno, if there is none.
   int Install(File* file);
   File* Find(int fd) const;  // null, with errno

@@ -121,6 +121,7 @@ void World::Resume(Fiber& fiber) {
   running_ = nullptr;
   process.busy_until = now();
   in_turn_ = {};
+  if (fiber.ended) fiber.GiveUpStack();
 }
 
 void World::PauseMeter(Duration and_takes) {

@@ -26,29 +26,40 @@ constexpr Duration kEpoch = seconds(1767225600);  // 2026-01-01
 timespec AsTimespec(Duration time) { return {time / seconds(1), (time % seconds(1)).count()}; }
 
 // The fibers that wait for a condition; of all processes, whose memory is one.
-std::deque<Fiber*>& Waiters(const void* condition) {
+std::map<const void*, std::deque<Fiber*>>& Waiters() {
   static std::map<const void*, std::deque<Fiber*>> waiters;
-  return waiters[condition];
+  return waiters;
+}
+
+bool WaitFor(const SystemCall& call, const void* condition, Time deadline) {
+  Fiber* const fiber = &call.world().running();
+  Waiters()[condition].push_back(fiber);
+  const bool woken = call.world().Block(deadline);
+  const auto found = Waiters().find(condition);
+  if (found == Waiters().end()) return woken;
+  std::erase(found->second, fiber);
+  if (found->second.empty()) Waiters().erase(found);
+  return woken;
 }
 
 int Wait(const SystemCall& call, pthread_cond_t* condition, pthread_mutex_t* mutex, Time deadline) {
-  Fiber* const fiber = &call.world().running();
-  Waiters(condition).push_back(fiber);
   pthread_mutex_unlock(mutex);
-  const bool woken = call.world().Block(deadline);
-  std::erase(Waiters(condition), fiber);
+  const bool woken = WaitFor(call, condition, deadline);
   pthread_mutex_lock(mutex);
   return woken ? 0 : ETIMEDOUT;
 }
 
 int Notify(const SystemCall& call, const void* condition, bool all) {
-  std::deque<Fiber*>& waiters = Waiters(condition);
+  const auto found = Waiters().find(condition);
+  if (found == Waiters().end()) return 0;
+  std::deque<Fiber*>& waiters = found->second;
   while (!waiters.empty()) {
     Fiber* const fiber = waiters.front();
     waiters.pop_front();
     call.world().Wake(*fiber);
     if (!all) break;
   }
+  if (waiters.empty()) Waiters().erase(found);
   return 0;
 }
 
@@ -66,11 +77,7 @@ int Futex(const SystemCall& call, const uint32_t* word, int operation, uint32_t 
     deadline = seconds(until->tv_sec) + Duration(until->tv_nsec);
     deadline += (operation & kKind) == FUTEX_WAIT ? call.world().now() : -call.process().node.clock_ahead;
   }
-  Fiber* const fiber = &call.world().running();
-  Waiters(word).push_back(fiber);
-  const bool woken = call.world().Block(deadline);
-  std::erase(Waiters(word), fiber);
-  return call.ReturnError(woken ? 0 : ETIMEDOUT);
+  return call.ReturnError(WaitFor(call, word, deadline) ? 0 : ETIMEDOUT);
 }
 
 }  // namespace muster::simulation

@@ -154,9 +154,7 @@ int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
   auto* const listener = call.Find<Socket>(fd, ENOTSOCK);
   if (listener == nullptr) return -1;
   // The connection stays in the queue if there is no descriptor for it.
-  const int number = call.process().Install(call.world().Make<EventCounter>(call.world()));
-  if (number < 0) return call.ReturnError(EMFILE);
-  call.process().Close(number);
+  if (!call.process().HasFreeDescriptor()) return call.ReturnError(EMFILE);
   Socket* const accepted = listener->Accept();
   if (accepted == nullptr) return call.ReturnError(EAGAIN);
   accepted->owner = &call.process();
