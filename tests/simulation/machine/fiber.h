@@ -38,6 +38,7 @@ class Fiber {
   uint64_t wait = 0;  // counts its waits
   Fiber* joiner = nullptr;
   int error_number = 0;
+  int statics = 0;  // local ones that it initialises
 
  private:
   static void Start(unsigned high, unsigned low);

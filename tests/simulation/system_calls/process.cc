@@ -84,6 +84,25 @@ int Futex(const SystemCall& call, const uint32_t* word, int operation, uint32_t 
 
 extern "C" {
 
+int __real___cxa_guard_acquire(int64_t*);
+int __wrap___cxa_guard_acquire(int64_t* guard) {
+  const int begins = __real___cxa_guard_acquire(guard);
+  if (begins != 0 && World::Caller() != nullptr) ++World::Running()->running().statics;
+  return begins;
+}
+
+void __real___cxa_guard_release(int64_t*);
+void __wrap___cxa_guard_release(int64_t* guard) {
+  __real___cxa_guard_release(guard);
+  if (World::Caller() != nullptr) --World::Running()->running().statics;
+}
+
+void __real___cxa_guard_abort(int64_t*);
+void __wrap___cxa_guard_abort(int64_t* guard) {
+  __real___cxa_guard_abort(guard);
+  if (World::Caller() != nullptr) --World::Running()->running().statics;
+}
+
 int __real_clock_gettime(clockid_t, timespec*);
 int __wrap_clock_gettime(clockid_t clock, timespec* time) {
   const Process* const process = World::Caller();

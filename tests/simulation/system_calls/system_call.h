@@ -14,12 +14,13 @@ namespace muster::simulation {
 
 class SystemCall {
  public:
-  // kSafe: while this call is made the process may hold a lock that all processes of the simulation share.
+  // kSafe: while this call is made the process may hold a lock that all processes of the simulation share. The
+  // same holds for a local static that is being initialised: they share it, too.
   enum class Kill { kMay, kSafe };
 
   explicit SystemCall(Kill kill = Kill::kMay) : process_(World::Caller()) {
     if (process_ == nullptr) return;
-    if (kill == Kill::kMay && ++process_->calls == process_->kill_at_call) process_->End(true);
+    if (kill == Kill::kMay && world().running().statics == 0) CountForKill();
     while (process_->state == Process::State::kEnded) world().running().SwitchBack();
     ++process_->metered_calls;
     world().PauseMeter(world().machines().call);
@@ -57,6 +58,10 @@ class SystemCall {
   }
 
  private:
+  void CountForKill() {
+    if (++process_->calls >= process_->kill_at_call && process_->kill_at_call > 0) process_->End(true);
+  }
+
   Process* const process_;
   const KernelMemory kernel_;
 };

@@ -53,6 +53,9 @@ WRAPPED = [
     "unlink",
     "unlinkat",
     # processes
+    "__cxa_guard_abort",
+    "__cxa_guard_acquire",
+    "__cxa_guard_release",
     "clock_gettime",
     "geteuid",
     "gethostname",
