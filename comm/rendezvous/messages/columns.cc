@@ -151,7 +151,13 @@ std::optional<std::string_view> TakeRaw(std::string_view& rest, uint64_t length)
   return taken;
 }
 
-std::optional<uint64_t> TakeNumber(std::string_view& rest) {
+// Small: it becomes part of the loops that call it.
+inline std::optional<uint64_t> TakeNumber(std::string_view& rest) {
+  if (!rest.empty() && static_cast<uint8_t>(rest.front()) < 0x80) {
+    const auto only = static_cast<uint8_t>(rest.front());
+    rest.remove_prefix(1);
+    return only;
+  }
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
     const auto byte = static_cast<uint8_t>(rest.front());
@@ -164,7 +170,7 @@ std::optional<uint64_t> TakeNumber(std::string_view& rest) {
 
 }  // namespace
 
-bool NumberCursor::BeginGroup() {
+inline bool NumberCursor::BeginGroup() {
   const std::optional<uint64_t> head = TakeNumber(rest_);
   if (!head) return false;
   left_ = *head >> kNumberBits;
@@ -175,7 +181,7 @@ bool NumberCursor::BeginGroup() {
   return step && left_ > 0;
 }
 
-bool NumberCursor::Advance(size_t items) {
+inline bool NumberCursor::Pass(size_t items) {
   // Two numbers differ by less.
   constexpr int64_t kLongestStep = int64_t{1} << 32;
   while (items > 0) {
@@ -196,6 +202,14 @@ bool NumberCursor::Advance(size_t items) {
     items -= static_cast<size_t>(passed);
   }
   return true;
+}
+
+// Every process passes over the columns of all ranks. A copy stays in registers meanwhile.
+bool NumberCursor::Advance(size_t items) {
+  NumberCursor here = *this;
+  const bool ok = here.Pass(items);
+  *this = here;
+  return ok;
 }
 
 void NumberCursor::ForgetPassed() {

@@ -51,6 +51,7 @@ class NumberCursor {
 
  private:
   bool BeginGroup();
+  bool Pass(size_t items);
 
   std::string_view rest_;
   uint64_t left_ = 0;  // items of this group
