@@ -19,7 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr Duration kFirstPause = milliseconds(5);
-constexpr Duration kLongestPause = milliseconds(200);
 // A peer with a wrong answer is tried again, but rarely.
 constexpr Duration kStrangerPause = milliseconds(1000);
 // A root is seldom that late. A sweep resembles a port scan.
@@ -40,6 +39,13 @@ std::string ProverHangs(const auth::Prover& prover) {
 }
 
 }  // namespace
+
+Duration LongestPause(size_t candidates) {
+  constexpr Duration kOfFew = milliseconds(200);
+  constexpr Duration kOfMany = milliseconds(2000);
+  constexpr Duration kForEach = milliseconds(2);
+  return std::clamp(static_cast<Duration::rep>(candidates) * kForEach, kOfFew, kOfMany);
+}
 
 struct RootDialer::Attempt {
   net::SocketAddress address;
@@ -225,7 +231,7 @@ void RootDialer::Retry(Attempt& attempt, std::string problem, Duration at_least)
   }
   attempt.timer =
       loop_.After(Jittered(std::max(attempt.pause, at_least)), [this, &attempt] { Try(attempt); });
-  attempt.pause = std::min(attempt.pause * 3 / 2, kLongestPause);
+  attempt.pause = std::min(attempt.pause * 3 / 2, LongestPause(attempts_.size()));
 }
 
 std::string RootDialer::Problem() const {

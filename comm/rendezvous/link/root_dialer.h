@@ -23,6 +23,9 @@
 
 namespace muster::rendezvous {
 
+// Between two attempts at a candidate. A leader that searches the root on all nodes has 16 candidates on each.
+Duration LongestPause(size_t candidates);
+
 class RootDialer {
  public:
   struct Params {

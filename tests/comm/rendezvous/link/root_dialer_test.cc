@@ -91,6 +91,14 @@ class RootDialerTest : public testing::Test {
   std::unique_ptr<RootDialer> dialer;
 };
 
+// 1000 nodes are 16,000 candidates.
+TEST(LongestPause, GrowsWithTheCandidates) {
+  EXPECT_EQ(LongestPause(1), milliseconds(200));
+  EXPECT_EQ(LongestPause(100), milliseconds(200));
+  EXPECT_EQ(LongestPause(512), milliseconds(1024));
+  EXPECT_EQ(LongestPause(16000), milliseconds(2000));
+}
+
 TEST_F(RootDialerTest, FindsTheRootAmongManyAddresses) {
   std::vector<uint16_t> ports;
   for (int i = 0; i < 8; ++i) ports.push_back(net::FreePort());
