@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/address.h"
+#include "comm/base/shared_list.h"
 #include "comm/pmi_access.h"
 
 namespace muster {
@@ -21,8 +22,8 @@ struct Placement {
 
     friend bool operator==(const Node&, const Node&) = default;
   };
-  std::vector<Node> nodes;        // in the launcher's order; empty: unknown
-  std::vector<int> node_of_rank;  // index into nodes; empty: the layout cannot be derived
+  SharedList<Node> nodes;        // in the launcher's order; empty: unknown
+  SharedList<int> node_of_rank;  // index into nodes; empty: the layout cannot be derived
 
   friend bool operator==(const Placement&, const Placement&) = default;
 };

@@ -9,11 +9,11 @@ namespace muster::join {
 namespace {
 
 void Multiply(int ranks, Placement& placement) {
-  for (Placement::Node& node : placement.nodes) node.tasks *= ranks;
-  const std::vector<int> node_of_process = std::exchange(placement.node_of_rank, {});
-  for (const int node : node_of_process) {
-    placement.node_of_rank.insert(placement.node_of_rank.end(), static_cast<size_t>(ranks), node);
-  }
+  for (Placement::Node& node : placement.nodes.own()) node.tasks *= ranks;
+  std::vector<int> node_of_rank;
+  for (const int node : placement.node_of_rank)
+    node_of_rank.insert(node_of_rank.end(), static_cast<size_t>(ranks), node);
+  placement.node_of_rank = std::move(node_of_rank);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace muster::slurm {
 namespace {
@@ -33,15 +34,14 @@ std::vector<SlurmAnswer::Layout> Apart(const SlurmAnswer::Layout& layout) {
 
 class Places {
  public:
-  explicit Places(const Placement& known) : placement_(known) {
-    placement_.node_of_rank.clear();
+  explicit Places(const Placement& known) : nodes_(known.nodes) {
     for (size_t i = 0; i < known.nodes.size(); ++i) index_.emplace(known.nodes[i].name, static_cast<int>(i));
-    for (Placement::Node& node : placement_.nodes) node.tasks = 0;
+    for (Placement::Node& node : nodes_) node.tasks = 0;
   }
 
   bool Add(const SlurmAnswer::Layout& component) {
-    const size_t first = placement_.node_of_rank.size();
-    placement_.node_of_rank.resize(first + TasksOf(component), -1);
+    const size_t first = node_of_rank_.size();
+    node_of_rank_.resize(first + TasksOf(component), -1);
     for (const SlurmAnswer::Node& node : component) {
       const auto found = index_.find(node.name);
       if (found == index_.end()) return false;
@@ -52,17 +52,18 @@ class Places {
     return true;
   }
 
-  const Placement& placement() const { return placement_; }
+  Placement Take() { return {std::move(nodes_), std::move(node_of_rank_)}; }
 
  private:
   bool Put(size_t rank, int node) {
-    if (rank >= placement_.node_of_rank.size() || placement_.node_of_rank[rank] >= 0) return false;
-    placement_.node_of_rank[rank] = node;
-    ++placement_.nodes[static_cast<size_t>(node)].tasks;
+    if (rank >= node_of_rank_.size() || node_of_rank_[rank] >= 0) return false;
+    node_of_rank_[rank] = node;
+    ++nodes_[static_cast<size_t>(node)].tasks;
     return true;
   }
 
-  Placement placement_;
+  std::vector<Placement::Node> nodes_;
+  std::vector<int> node_of_rank_;
   std::map<std::string_view, int> index_;
 };
 
@@ -95,7 +96,7 @@ std::optional<Placement> ExactLayout(const Placement& known,
       if (!places.Add(part)) return std::nullopt;
     }
   }
-  const Placement& placement = places.placement();
+  Placement placement = places.Take();
   if (placement.node_of_rank.empty() || !SameCounts(known, placement)) return std::nullopt;
   std::vector<int> expected = here;
   std::ranges::sort(expected);

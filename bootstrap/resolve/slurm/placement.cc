@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "bootstrap/resolve/slurm/hostlist.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
@@ -90,9 +91,10 @@ std::vector<int> NodeOfRank(const Environment& environment, const std::vector<in
 Result<Placement> NodesOf(std::string_view variable, std::string_view text) {
   const auto names = ExpandHostlist(text);
   if (!names) return Fail(Code::kBadEnvironment, "{}: {}", variable, names.error().message);
-  Placement placement;
-  for (const std::string& name : *names) placement.nodes.push_back({name, 0});
-  return placement;
+  std::vector<Placement::Node> nodes;
+  nodes.reserve(names->size());
+  for (const std::string& name : *names) nodes.push_back({name, 0});
+  return Placement{std::move(nodes), {}};
 }
 
 bool ContainsNodesOf(const Placement& all, const Placement& some) {
@@ -114,7 +116,7 @@ Result<Placement> PlacementOfSlurmStep(const Environment& environment) {
   const auto counts = ParseTasksPerNode(*per_node);
   if (!counts) return Fail(Code::kBadEnvironment, "SLURM_STEP_TASKS_PER_NODE: {}", counts.error().message);
   if (counts->size() != placement.nodes.size() || SumOf(*counts) != **tasks) return placement;
-  for (size_t i = 0; i < counts->size(); ++i) placement.nodes[i].tasks = (*counts)[i];
+  for (size_t i = 0; i < counts->size(); ++i) placement.nodes.own()[i].tasks = (*counts)[i];
   if (**tasks > kMostRanks) return placement;
   placement.node_of_rank = NodeOfRank(environment, *counts);
   if (!AgreesWithThisTask(environment, placement)) placement.node_of_rank.clear();

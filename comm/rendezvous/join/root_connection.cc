@@ -45,8 +45,10 @@ std::vector<std::string> RootHosts(const Meeting& meeting) {
   if (meeting.find_root == FindRoot::kEndpoint) return {meeting.endpoint->host};
   std::vector<std::string> hosts;
   if (meeting.find_root == FindRoot::kEndpointStore) return hosts;
-  for (const Placement::Node& node : meeting.placement.nodes) hosts.push_back(node.name);
-  if (meeting.find_root == FindRoot::kFirstNode && hosts.size() > 1) hosts.resize(1);
+  for (const Placement::Node& node : meeting.placement.nodes) {
+    hosts.push_back(node.name);
+    if (meeting.find_root == FindRoot::kFirstNode) break;
+  }
   return hosts;
 }
 

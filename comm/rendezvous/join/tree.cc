@@ -11,7 +11,7 @@ bool IsStar(size_t nodes, size_t fan_out) { return fan_out == 0 || nodes <= fan_
 
 // Only with the root on the first node does the list lead to it.
 std::optional<size_t> NumberOf(const Meeting& meeting, const std::string& node) {
-  const std::vector<Placement::Node>& nodes = meeting.placement.nodes;
+  const SharedList<Placement::Node>& nodes = meeting.placement.nodes;
   const auto found = std::ranges::find(nodes, node, &Placement::Node::name);
   if (meeting.find_root != FindRoot::kFirstNode || found == nodes.end()) return std::nullopt;
   return static_cast<size_t>(found - nodes.begin());
@@ -56,7 +56,7 @@ std::vector<size_t> LeaderTree::Below(size_t node) const {
 }
 
 TreePlace PlaceInTree(const Meeting& meeting, const std::string& node, size_t fan_out) {
-  const std::vector<Placement::Node>& nodes = meeting.placement.nodes;
+  const SharedList<Placement::Node>& nodes = meeting.placement.nodes;
   const std::optional<size_t> number = NumberOf(meeting, node);
   if (!number) return {};
   const LeaderTree tree(nodes.size(), fan_out);

@@ -40,6 +40,7 @@ std::vector<uint16_t> PortLadder(std::string_view seed, PortRange ports, const s
     std::swap(ladder[i], ladder[i + HashToNumber("muster port", seed, i) % (ladder.size() - i)]);
   }
   ladder.resize(wanted);
+  ladder.shrink_to_fit();
   return ladder;
 }
 

@@ -38,7 +38,7 @@ TEST(ExactLayout, SaysHowManyWhereThatWasNotKnown) {
   const Placement known = {{{"a", 0}, {"b", 0}}, {}};
   const auto exact = ExactLayout(known, {Layout{{"a", {0, 2}}, {"b", {1}}}}, "b", {1});
   ASSERT_TRUE(exact);
-  EXPECT_EQ(exact->nodes, (std::vector<Placement::Node>{{"a", 2}, {"b", 1}}));
+  EXPECT_EQ(exact->nodes, (SharedList<Placement::Node>{{"a", 2}, {"b", 1}}));
 }
 
 TEST(ExactLayout, OfAnotherStepIsNone) {

@@ -18,7 +18,7 @@ Placement PlacementFor(const std::vector<std::string>& node_of_rank) {
     const auto found = std::ranges::find(placement.nodes, node, &Placement::Node::name);
     placement.node_of_rank.push_back(static_cast<int>(found - placement.nodes.begin()));
     if (found == placement.nodes.end()) placement.nodes.push_back({node, 0});
-    ++placement.nodes[static_cast<size_t>(placement.node_of_rank.back())].tasks;
+    ++placement.nodes.own()[static_cast<size_t>(placement.node_of_rank.back())].tasks;
   }
   return placement;
 }

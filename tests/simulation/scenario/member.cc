@@ -24,7 +24,7 @@ Placement PlacementOf(const Launch& launch) {
   for (const int node : launch.node_of_rank) {
     if (placement.nodes.empty() || placement.nodes.back().name != NodeName(node))
       placement.nodes.push_back({NodeName(node), 0});
-    ++placement.nodes.back().tasks;
+    ++placement.nodes.own().back().tasks;
     placement.node_of_rank.push_back(static_cast<int>(placement.nodes.size()) - 1);
   }
   return placement;

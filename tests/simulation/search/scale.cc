@@ -102,9 +102,7 @@ rendezvous::JoinRequest RequestOf(Cluster& cluster, int number, Process& process
   rendezvous::JoinRequest request = RequestOf(cluster.scenario, plan, outcome);
   for (int local = 0; local < cluster.ranks; ++local)
     request.self.claims[static_cast<size_t>(local)].payload = PayloadOf(process.node, local);
-  request.meeting.placement.nodes = cluster.placement.nodes;
-  // The others have no need of it, and this machine has not the memory.
-  if (number == 0) request.meeting.placement.node_of_rank = cluster.placement.node_of_rank;
+  request.meeting.placement = cluster.placement;
   return request;
 }
 
@@ -140,10 +138,6 @@ class NodeProcess {
       ++cluster_.formed;
       me_.computed = me_.process->computed;
       me_.descriptors = me_.process->OpenDescriptors();
-      // It is of no use from here on, and this machine has not the memory.
-      auto request = std::make_shared<rendezvous::JoinRequest>(*joined->request);
-      request->meeting.placement = {};
-      joined->request = std::move(request);
       if (!cluster_.group) {
         cluster_.group = joined->group;
         cluster_.roster_bytes = Encode(*joined->group).size();

@@ -15,11 +15,11 @@ Placement PlacementOf(const std::vector<std::pair<std::string, std::vector<int>>
   Placement placement;
   size_t world_size = 0;
   for (const auto& [name, ranks] : nodes) world_size += ranks.size();
-  placement.node_of_rank.resize(with_ranks ? world_size : 0);
+  placement.node_of_rank.own().resize(with_ranks ? world_size : 0);
   for (const auto& [name, ranks] : nodes) {
     if (with_ranks) {
       for (const int rank : ranks) {
-        placement.node_of_rank[static_cast<size_t>(rank)] = static_cast<int>(placement.nodes.size());
+        placement.node_of_rank.own()[static_cast<size_t>(rank)] = static_cast<int>(placement.nodes.size());
       }
     }
     placement.nodes.push_back({name, static_cast<int>(ranks.size())});
