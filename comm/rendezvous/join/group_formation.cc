@@ -245,7 +245,7 @@ void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::
   if (child.ranks.empty()) return;
   // A process that times out while the previous group still runs is no part of the next.
   if (upstream_.parked()) {
-    (child.same_node ? arrived_.local : arrived_.remote) -= members_.Forget(source);
+    arrived_.Discount(members_.Forget(source), child.same_node);
     return;
   }
   if (root_) {

@@ -1,9 +1,14 @@
 // The ranks that have arrived at a process while a group forms. Values.
 #pragma once
 
+#include <fmt/core.h>
+
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
 #include "comm/base/deadline.h"
 #include "comm/rendezvous/messages/messages.h"
@@ -32,15 +37,28 @@ struct ArrivedRanks {
   int remote = 0;                          // have come from other nodes
   std::set<std::string> notified_nodes{};  // other nodes that have received the group's failure
   int below = 0;  // ranks on the nodes below this one in the tree of leaders; -1: unknown
+  std::unordered_set<size_t> processes{};  // that are counted in `local` and `remote`: IdentityOf
 
   bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }
   // And those below it.
   bool WholeSubtreeIsHere() const { return WholeNodeIsHere() && below >= 0 && remote >= below; }
+  // Each process once: one whose leader ends after its hello comes again by itself.
   void Count(const Hello& hello, bool same_node) {
     for (const ProcessInfo& member : hello.members) {
-      if (member.pid == 0) continue;
+      if (member.pid == 0 || !processes.insert(IdentityOf(member)).second) continue;
       (same_node ? local : remote) += static_cast<int>(member.claims.size());
     }
+  }
+  // They may come again.
+  void Discount(const std::vector<ProcessInfo>& members, bool same_node) {
+    for (const ProcessInfo& member : members) {
+      if (processes.erase(IdentityOf(member)) > 0)
+        (same_node ? local : remote) -= static_cast<int>(member.claims.size());
+    }
+  }
+
+  static size_t IdentityOf(const ProcessInfo& process) {
+    return std::hash<std::string>()(fmt::format("{} {}", process.pid, process.node));
   }
 };
 

@@ -22,14 +22,14 @@ void HelloMembers::Add(Source source, const Hello& hello) {
   }
 }
 
-int HelloMembers::Forget(Source source) {
-  int ranks = 0;
-  for (const auto& [from, member] : below_) {
-    if (from == source) ranks += static_cast<int>(member.claims.size());
+std::vector<ProcessInfo> HelloMembers::Forget(Source source) {
+  std::vector<ProcessInfo> forgotten;
+  for (auto& [from, member] : below_) {
+    if (from == source) forgotten.push_back(std::move(member));
   }
   std::erase_if(below_, [source](const auto& entry) { return entry.first == source; });
   sent_ = std::min(sent_, below_.size() + 1);
-  return ranks;
+  return forgotten;
 }
 
 void HelloMembers::SetLostLeader(ProcessInfo leader) {

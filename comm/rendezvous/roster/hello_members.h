@@ -24,7 +24,7 @@ class HelloMembers {
 
   void Add(Source source, const Hello& hello);
   // No part of the group. Returns the number of its ranks.
-  int Forget(Source source);
+  std::vector<ProcessInfo> Forget(Source source);
   // A leader that this process reports in its place, as a process that cannot join. The first counts.
   void SetLostLeader(ProcessInfo leader);
   const std::optional<ProcessInfo>& lost_leader() const { return lost_leader_; }
