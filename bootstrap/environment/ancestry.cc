@@ -21,7 +21,7 @@ std::optional<std::string> ReadAll(const std::string& path, size_t limit) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return std::nullopt;
   std::string bytes;
-  char chunk[16384];
+  char chunk[4096];
   while (bytes.size() <= limit) {
     const ssize_t got = TEMP_FAILURE_RETRY(::read(file.get(), chunk, sizeof chunk));
     if (got < 0) return std::nullopt;
@@ -32,15 +32,20 @@ std::optional<std::string> ReadAll(const std::string& path, size_t limit) {
   return std::nullopt;
 }
 
-std::vector<pid_t> Ancestors(pid_t pid) {
-  std::vector<pid_t> ancestors;
-  while (ancestors.size() < kMostAncestors) {
-    const auto parent = ParentOf(pid);
-    if (!parent || *parent <= 0) break;
-    ancestors.push_back(*parent);
-    pid = *parent;
+std::optional<pid_t> Ancestry::At(size_t distance) {
+  while (known_.size() <= distance && known_.size() < kMostAncestors) {
+    const auto parent = known_.empty() ? ::getppid() : ParentOf(known_.back()).value_or(0);
+    if (parent <= 0) break;
+    known_.push_back(parent);
   }
-  return ancestors;
+  return distance < known_.size() ? std::optional(known_[distance]) : std::nullopt;
+}
+
+bool Ancestry::Has(pid_t pid) {
+  for (size_t distance = 0;; ++distance) {
+    const auto ancestor = At(distance);
+    if (!ancestor || *ancestor == pid) return ancestor.has_value();
+  }
 }
 
 std::string SlurmStepOfCommandLine(std::string_view command_line) {
@@ -51,13 +56,14 @@ std::string SlurmStepOfCommandLine(std::string_view command_line) {
   return end == std::string_view::npos ? std::string() : std::string(command_line.substr(0, end));
 }
 
-std::string NearestSlurmStep(const std::vector<pid_t>& ancestors) {
-  for (const pid_t pid : ancestors) {
-    const auto command_line = ReadAll(fmt::format("/proc/{}/cmdline", pid), kLongestEnvironment);
-    if (!command_line) break;
+std::string NearestSlurmStep(Ancestry& ancestry) {
+  for (size_t distance = 0;; ++distance) {
+    const auto pid = ancestry.At(distance);
+    if (!pid) return {};
+    const auto command_line = ReadAll(fmt::format("/proc/{}/cmdline", *pid), kLongestEnvironment);
+    if (!command_line) return {};
     if (std::string step = SlurmStepOfCommandLine(*command_line); !step.empty()) return step;
   }
-  return {};
 }
 
 std::optional<std::string> StartEnvironment(pid_t pid) {

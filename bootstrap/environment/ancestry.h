@@ -11,12 +11,21 @@
 
 namespace muster {
 
-// Parent first; at most 64.
-std::vector<pid_t> Ancestors(pid_t pid);
+// The processes above this one, parent first; at most 64. Each is looked up when it is asked for: a Slurm task
+// needs its parent alone.
+class Ancestry {
+ public:
+  // Absent: there is none, or none that is visible.
+  std::optional<pid_t> At(size_t distance);
+  bool Has(pid_t pid);
+
+ private:
+  std::vector<pid_t> known_;
+};
 
 // "13.0" "13.batch" "13.interactive" "13.extern": of the nearest slurmstepd among them; empty: none seen.
 // Slurmstepd names itself "slurmstepd: [JOB.STEP]".
-std::string NearestSlurmStep(const std::vector<pid_t>& ancestors);
+std::string NearestSlurmStep(Ancestry& ancestry);
 std::string SlurmStepOfCommandLine(std::string_view command_line);
 
 // The environment a process was started with, NUL-separated.

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <utility>
@@ -42,10 +41,9 @@ pid_t PeerOfPmi(const Environment& environment) {
 }
 
 std::shared_ptr<const Environment> StartOf(const Environment& environment, std::string_view variable,
-                                           const std::vector<pid_t>& ancestors) {
+                                           Ancestry& ancestry) {
   const auto pid = environment.GetCount(variable);
-  if (!pid || !*pid) return nullptr;
-  if (std::find(ancestors.begin(), ancestors.end(), **pid) == ancestors.end()) return nullptr;
+  if (!pid || !*pid || **pid == ::getpid() || !ancestry.Has(**pid)) return nullptr;
   const auto bytes = StartEnvironment(**pid);
   // A program that rewrote its own argv area may have overwritten it: no evidence then.
   if (!bytes || bytes->find('\0') == std::string::npos) return nullptr;
@@ -111,10 +109,10 @@ Environment Environment::OfThisProcess() {
   Process process{.pid = ::getpid(), .parent = ::getppid(), .uid = ::geteuid(), .host_name = HostName()};
   process.pmi_server = PeerOfPmi(environment);
   if (environment.Has("SLURM_JOB_ID") || environment.Has("MUSTER_SUPERVISOR_PID")) {
-    const std::vector<pid_t> ancestors = Ancestors(process.pid);
-    process.slurm_step = NearestSlurmStep(ancestors);
-    process.slurm_task = StartOf(environment, "SLURM_TASK_PID", ancestors);
-    process.supervisor = StartOf(environment, "MUSTER_SUPERVISOR_PID", ancestors);
+    Ancestry ancestry;
+    process.slurm_step = NearestSlurmStep(ancestry);
+    process.slurm_task = StartOf(environment, "SLURM_TASK_PID", ancestry);
+    process.supervisor = StartOf(environment, "MUSTER_SUPERVISOR_PID", ancestry);
   }
   return environment.AsProcess(std::move(process));
 }

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "bootstrap/environment/ancestry.h"
+#include "comm/system/proc_file.h"
 
 namespace muster {
 namespace {
@@ -161,9 +162,19 @@ TEST(Environment, KnowsWhoHoldsTheOtherEndOfPmi) {
 }
 
 TEST(Ancestry, BeginsWithTheParent) {
-  const std::vector<pid_t> ancestors = Ancestors(::getpid());
-  ASSERT_FALSE(ancestors.empty());
-  EXPECT_EQ(ancestors.front(), ::getppid());
+  Ancestry ancestry;
+  EXPECT_EQ(ancestry.At(0), ::getppid());
+}
+
+// The first of all processes that are visible has no parent.
+TEST(Ancestry, EndsWithAProcessThatHasNoParent) {
+  Ancestry ancestry;
+  size_t last = 0;
+  while (ancestry.At(last + 1)) ++last;
+  EXPECT_EQ(ParentOf(*ancestry.At(last)).value_or(0), 0);
+  EXPECT_TRUE(ancestry.Has(*ancestry.At(last)));
+  EXPECT_FALSE(ancestry.Has(::getpid()));
+  EXPECT_FALSE(ancestry.Has(0));
 }
 
 TEST(Ancestry, ReadsSlurmstepdsTitle) {
