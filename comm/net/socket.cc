@@ -57,11 +57,18 @@ SocketAddress::SocketAddress(const sockaddr* address, socklen_t length) : length
 }
 
 std::optional<SocketAddress> SocketAddress::FromNumeric(std::string_view host, uint16_t port) {
+  const std::string text(host);
+  sockaddr_in ipv4{};
+  if (inet_pton(AF_INET, text.c_str(), &ipv4.sin_addr) == 1) {
+    ipv4.sin_family = AF_INET;
+    ipv4.sin_port = htons(port);
+    return SocketAddress(reinterpret_cast<const sockaddr*>(&ipv4), sizeof ipv4);
+  }
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(std::string(host).c_str(), nullptr, &hints, &found) != 0) return std::nullopt;
+  if (getaddrinfo(text.c_str(), nullptr, &hints, &found) != 0) return std::nullopt;
   SocketAddress address(found->ai_addr, found->ai_addrlen);
   freeaddrinfo(found);
   address.set_port(port);
@@ -222,6 +229,14 @@ std::optional<PeerCredentials> CredentialsOf(int fd) {
 uint32_t OwnNetworkNamespace() {
   struct stat status {};
   return stat("/proc/self/ns/net", &status) == 0 ? static_cast<uint32_t>(status.st_ino) : 0;
+}
+
+uint32_t NetworkNamespaceOf(int socket) {
+  constexpr int kNamespaceCookie = 71;  // SO_NETNS_COOKIE: counted from the start of the machine
+  uint64_t cookie = 0;
+  socklen_t length = sizeof cookie;
+  if (getsockopt(socket, SOL_SOCKET, kNamespaceCookie, &cookie, &length) != 0) return OwnNetworkNamespace();
+  return static_cast<uint32_t>(cookie);
 }
 
 }  // namespace muster::net

@@ -77,5 +77,7 @@ std::optional<PeerCredentials> CredentialsOf(int fd);
 
 // A number that differs between network namespaces of one machine; 0 if the kernel does not report it.
 uint32_t OwnNetworkNamespace();
+// Another such number, of the namespace of a socket; cheaper if the kernel is of 5.14 or later.
+uint32_t NetworkNamespaceOf(int socket);
 
 }  // namespace muster::net

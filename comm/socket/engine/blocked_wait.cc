@@ -62,7 +62,7 @@ Status BlockedWait::Serve() {
   if (wait_set_.group_failed()) {
     if (std::optional<Error> failure = mesh.group().failure()) return Fail(*std::move(failure));
   }
-  if (wait_set_.mesh_ready()) mesh.Serve();
+  if (wait_set_.mesh_ready()) mesh.Serve(wait_set_.waker());
   const bool woken = wait_set_.DrainWaker();
   if (wait_set_.doorbell_rang()) awaited_->Drain();
   for (const int peer : wait_set_.ended_peers()) MUSTER_CHECK(NoticeEnd(peer));

@@ -5,7 +5,7 @@
 namespace muster::socket {
 namespace {
 
-constexpr Duration kPublishAfter = std::chrono::milliseconds(10);
+constexpr Duration kPublishAfter = std::chrono::milliseconds(50);
 // More open questions than this add no information.
 constexpr size_t kMaxAsked = 16;
 

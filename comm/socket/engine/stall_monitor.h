@@ -1,5 +1,5 @@
 // The actions of a waiting rank when an operation takes long:
-//   after 10 ms without progress  it notes in the call history the ranks that it waits for, for surveys
+//   after 50 ms without progress  it notes in the call history the ranks that it waits for, for surveys
 //   after `straggler_after`       it notifies the control plane, which logs the missing ranks
 //   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
 //                                 the group, and a peer of this node without a listener has gone

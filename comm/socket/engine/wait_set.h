@@ -27,6 +27,7 @@ class WaitSet {
   Status AddWaker();
   void RemoveWaker();
   bool has_waker() const { return waker_added_; }
+  int waker() const { return waker_added_ ? waker_.get() : -1; }
 
   // Empties the set, except the failure, the Mesh and the waker.
   void Prepare();

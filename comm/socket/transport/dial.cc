@@ -66,7 +66,10 @@ void Dial::StartAttempt(size_t index) {
     queue_full_ = queue_full_ || error_number == EAGAIN;
     return;
   }
-  if (const Status watched = loop_.Watch(fd->get(), EPOLLOUT, [this, index](uint32_t) { OnReady(index); });
+  // The kernel connects a Unix socket immediately or not at all.
+  const bool is_unix = attempt.address.family() == AF_UNIX;
+  if (const Status watched =
+          loop_.Watch(fd->get(), is_unix ? EPOLLIN : EPOLLOUT, [this, index](uint32_t) { OnReady(index); });
       !watched) {
     refused_ = false;
     attempt.failure = watched.error().message;
@@ -74,8 +77,8 @@ void Dial::StartAttempt(size_t index) {
   }
   attempt.fd = *std::move(fd);
   // Inside a node the kernel vouches for both ends of a Unix socket, and nothing else is on the way.
-  const auth::CipherSet ciphers = attempt.address.family() == AF_UNIX ? 0 : self_.ciphers;
-  attempt.handshake = std::make_unique<ConnectorHandshake>(self_, key_, ciphers);
+  attempt.handshake = std::make_unique<ConnectorHandshake>(self_, key_, is_unix ? 0 : self_.ciphers);
+  if (is_unix) OnConnected(attempt);
 }
 
 void Dial::OnReady(size_t index) {
@@ -92,7 +95,7 @@ void Dial::Settle() {
 void Dial::Progress(Attempt& attempt) {
   switch (attempt.phase) {
     case Attempt::Phase::kConnecting:
-      return OnConnected(attempt);
+      return OnConnectEnd(attempt);
     case Attempt::Phase::kReply:
       return OnReply(attempt);
     case Attempt::Phase::kWaiting:
@@ -102,11 +105,16 @@ void Dial::Progress(Attempt& attempt) {
   }
 }
 
-void Dial::OnConnected(Attempt& attempt) {
+void Dial::OnConnectEnd(Attempt& attempt) {
   if (const int error_number = net::ConnectError(attempt.fd.get()); error_number != 0) {
     if (error_number != ECONNREFUSED) refused_ = false;
     return FailAttempt(attempt, ErrnoText(error_number), false);
   }
+  loop_.Change(attempt.fd.get(), EPOLLIN);
+  OnConnected(attempt);
+}
+
+void Dial::OnConnected(Attempt& attempt) {
   if (attempt.address.family() == AF_UNIX) {
     const std::optional<net::PeerCredentials> owner = net::CredentialsOf(attempt.fd.get());
     if (!owner || owner->uid != geteuid()) {
@@ -115,7 +123,6 @@ void Dial::OnConnected(Attempt& attempt) {
     }
   }
   attempt.phase = Attempt::Phase::kReply;
-  loop_.Change(attempt.fd.get(), EPOLLIN);
   const Shake shake = attempt.handshake->Start(attempt.fd.get());
   if (shake != Shake::kDone) OnShake(attempt, shake);
 }

@@ -66,6 +66,7 @@ class Dial {
   void OnReady(size_t index);
   void Progress(Attempt& attempt);
   void Settle();
+  void OnConnectEnd(Attempt& attempt);
   void OnConnected(Attempt& attempt);
   void OnReply(Attempt& attempt);
   void Finish(Attempt& attempt);

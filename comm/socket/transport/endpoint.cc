@@ -92,7 +92,8 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
     MUSTER_TRY(endpoint->tcp_, ListenOnTcp());
     endpoint->address_.port = net::LocalAddress(endpoint->tcp_.get()).port();
   }
-  endpoint->address_.network_namespace = net::OwnNetworkNamespace();
+  endpoint->address_.network_namespace =
+      net::NetworkNamespaceOf(options.tcp ? endpoint->tcp_.get() : endpoint->unix_.front().fd.get());
   return endpoint;
 }
 
@@ -123,8 +124,11 @@ std::vector<int> SocketEndpoint::unix_fds() const {
 }
 
 std::optional<net::SocketAddress> SocketEndpoint::Find(const std::string& unix_name) {
-  if (Known(unix_name) == nullptr) LookForDirectories();
   const net::PrivateDirectory* directory = Known(unix_name);
+  if (directory == nullptr) {
+    LookForDirectories();
+    directory = Known(unix_name);
+  }
   if (directory == nullptr) return std::nullopt;
   const auto address = directory->AddressOf(unix_name);
   return address ? std::optional(*address) : std::nullopt;

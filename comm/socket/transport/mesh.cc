@@ -105,7 +105,7 @@ Deadline Mesh::wake() const {
   return wake;
 }
 
-void Mesh::Serve() {
+void Mesh::Serve(int caller) {
   const std::lock_guard lock(mutex_);
   loop_->RunReady();
   // After the arrived data: a deadline that passed between two calls must not end a peer that was in time.
@@ -115,7 +115,7 @@ void Mesh::Serve() {
   const bool dials = SettleDials();
   const bool given_up = GiveUp();
   const bool questions = SettleQuestions();
-  if (dials || given_up || questions) WakeAll();
+  if (std::exchange(arrived_, false) || dials || given_up || questions) WakeAll(questions ? -1 : caller);
 }
 
 bool Mesh::SettleDials() {
@@ -199,7 +199,7 @@ void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
   call_back_at_.erase(key);
   connected_.insert(key);
   ready_.emplace(key, std::move(link));
-  WakeAll();
+  arrived_ = true;
 }
 
 // A lower rank's connection and an own one must never both be taken. One that is not needed yet is tried
@@ -310,9 +310,10 @@ void Mesh::RemoveWaker(int fd) {
   std::erase(wakers_, fd);
 }
 
-void Mesh::WakeAll() {
+void Mesh::WakeAll(int caller) {
   const uint64_t one = 1;
   for (const int fd : wakers_) {
+    if (fd == caller) continue;
     // Fails only if the counter is full, and then the waiter is awake anyway.
     [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
   }

@@ -79,7 +79,8 @@ class Mesh {
   int poll_fd() const { return loop_->fd(); }
   // When Serve has something to do without being readable.
   Deadline wake() const;
-  void Serve();
+  // `caller`: the waker of the caller, which looks for its connections without being woken; -1: it has none.
+  void Serve(int caller = -1);
 
   // The connection for `key`, as soon as there is one; begins to connect if that is this rank's part. Neither
   // ready nor failed: a Waker is written to when that changes.
@@ -123,7 +124,7 @@ class Mesh {
   bool SettleDials();
   bool SettleQuestions();
   void Settle(const LinkKey& key, Dial& dial);
-  void WakeAll();
+  void WakeAll(int caller);
 
   Group& group_;
   const std::unique_ptr<SocketEndpoint> endpoint_;
@@ -148,6 +149,7 @@ class Mesh {
   std::map<uint64_t, Question> questions_;
   uint64_t next_inquiry_ = 1;
   std::vector<int> wakers_;
+  bool arrived_ = false;  // a connection, since the last WakeAll
   InquiryServer server_;
   PeerAcceptor acceptor_;
 };

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -180,6 +183,24 @@ TEST(Socket, TheKernelSaysWhoIsThere) {
   }
   EXPECT_EQ(PeerAddress(client->get()).path(), name->path());
   EXPECT_EQ(PeerAddress(server->get()).ToString(), "unix:(unnamed)");
+}
+
+UniqueFd NewSocket(int family) { return UniqueFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+TEST(NetworkNamespaceOf, IsThatOfTheProcessThatMadeTheSocket) {
+  const uint32_t here = NetworkNamespaceOf(NewSocket(AF_UNIX).get());
+  EXPECT_NE(here, 0U);
+  EXPECT_EQ(NetworkNamespaceOf(NewSocket(AF_INET).get()), here);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) _exit(2);
+    const uint32_t there = NetworkNamespaceOf(NewSocket(AF_UNIX).get());
+    _exit(there != 0 && there != here && NetworkNamespaceOf(NewSocket(AF_INET).get()) == there ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "unshare is not allowed";
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

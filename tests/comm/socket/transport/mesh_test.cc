@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -292,6 +293,38 @@ TEST(Peers, MayTakeLongerThanTheHandshakeToLook) {
   EXPECT_EQ(poll(&nothing, 1, 50), 0);
   EXPECT_EQ(MessageOf(world.at(0).Barrier()), "");
   early.join();
+}
+
+bool Rang(const UniqueFd& waker) {
+  pollfd readable{waker.get(), POLLIN, 0};
+  return poll(&readable, 1, 0) == 1;
+}
+
+TEST(Serve, WakesOtherThreadsAndNotItsCaller) {
+  FakeGroupState state(MakeRoster(BlockLayout({2})));
+  FakeGroup lower_group(state, 0);
+  FakeGroup higher_group(state, 1);
+  auto lower_endpoint = SocketEndpoint::Open();
+  auto higher_endpoint = SocketEndpoint::Open();
+  ASSERT_TRUE(lower_endpoint && higher_endpoint);
+  const std::vector<EndpointAddress> addresses = {(*lower_endpoint)->address(),
+                                                  (*higher_endpoint)->address()};
+  const auto lower = Mesh::Create(lower_group, *std::move(lower_endpoint), addresses, {});
+  const auto higher = Mesh::Create(higher_group, *std::move(higher_endpoint), addresses, {});
+  ASSERT_TRUE(lower && higher);
+  const UniqueFd caller(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const UniqueFd other(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  (*lower)->AddWaker(caller.get());
+  (*lower)->AddWaker(other.get());
+  const Deadline deadline = Deadline::After(std::chrono::seconds(30));
+  while (!(*lower)->Take({1, Purpose::kCollective, 1}).link.fd && !deadline.Expired()) {
+    (*higher)->Take({1, Purpose::kCollective, 0});
+    (*higher)->Serve();
+    (*lower)->Serve(caller.get());
+  }
+  EXPECT_FALSE(deadline.Expired());
+  EXPECT_TRUE(Rang(other));
+  EXPECT_FALSE(Rang(caller));
 }
 
 TEST(MakeSocketCommunicator, RefusesEndpointsThatDoNotFit) {
