@@ -58,6 +58,7 @@ Result<Membership> Form(const Environment& environment, const config::Config& co
   Result<rendezvous::JoinRequest> request =
       MakeJoinRequest(environment, config, asked, resolution, DataPayload(**endpoint, options));
   if (!request) return Fail(ReportStartFailure(environment, asked, resolution, request.error()).error);
+  request->own_directory = (*endpoint)->directory();
   MUSTER_TRY(membership.group, rendezvous::JoinGroup(*std::move(request)));
   membership.formed_in = Clock::now() - began;
   MUSTER_CHECK(Take(BuildCommunicatorFromRoster(*membership.group, *std::move(endpoint), options,

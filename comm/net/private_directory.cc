@@ -1,6 +1,5 @@
 #include "comm/net/private_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "comm/net/bound_names.h"
+#include "comm/system/directory_reader.h"
 #include "comm/system/proc_file.h"
 #include "comm/system/system_calls.h"
 
@@ -27,8 +27,6 @@ constexpr size_t kLongestSocketName = 52;
 // Each failed attempt is another process's success.
 constexpr int kAttempts = 64;
 constexpr uid_t kUsualOverflowUid = 65534;
-
-using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { closedir(directory); })>;
 
 std::string ReadText(const char* path) { return ReadProcFile(path).value_or(""); }
 
@@ -56,19 +54,32 @@ bool IsName(std::string_view name, std::string_view prefix) {
   return name.starts_with(prefix) && name.size() == prefix.size() + kRandomDigits;
 }
 
-// Empty: other users with write access to it cannot rename or remove this user's entries.
+// Other users with write access to it cannot rename or remove this user's entries.
+bool IsSafeBase(const struct stat& status) {
+  return (status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0;
+}
+
+// Empty: it can be used.
 std::string ProblemOfBase(const std::string& base) {
   struct stat status {};
   if (stat(base.c_str(), &status) != 0) return ErrnoText(errno);
   if (!S_ISDIR(status.st_mode)) return ErrnoText(ENOTDIR);
-  const bool safe = (status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0;
-  return safe ? "" : "all users may write there and the sticky bit is not set";
+  return IsSafeBase(status) ? "" : "all users may write there and the sticky bit is not set";
 }
 
 bool IsPrivate(int base, const char* name) {
   struct stat status {};
   return fstatat(base, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
          status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+}
+
+// `to` does not exist. Some file systems and old kernels cannot rename that way.
+bool GiveName(const std::string& from, const std::string& to) {
+  if (RenameToNew(from.c_str(), to.c_str()) == 0) return true;
+  if (errno == EEXIST || errno == ENOENT) return false;
+  if (link(from.c_str(), to.c_str()) != 0) return false;
+  unlink(from.c_str());
+  return true;
 }
 
 UniqueFd Lock(const std::string& path) {
@@ -136,13 +147,14 @@ PrivateDirectory::PrivateDirectory(std::string base, std::string name)
 
 std::vector<PrivateDirectory> PrivateDirectory::FindIn(const std::string& base) {
   std::vector<PrivateDirectory> found;
-  if (!UserIdsAreReliable() || !ProblemOfBase(base).empty()) return found;
-  const Directory entries(opendir(base.c_str()));
-  if (!entries) return found;
+  if (!UserIdsAreReliable()) return found;
+  DirectoryReader entries(base);
+  struct stat status {};
+  if (fstat(entries.fd(), &status) != 0 || !IsSafeBase(status)) return found;
   const std::string prefix = NamePrefix();
-  while (const dirent* entry = readdir(entries.get())) {
-    if (!IsName(entry->d_name, prefix)) continue;
-    if (IsPrivate(dirfd(entries.get()), entry->d_name)) found.push_back({base, entry->d_name});
+  while (const auto entry = entries.Next()) {
+    if (IsName(entry->name, prefix) && IsPrivate(entries.fd(), entry->name))
+      found.push_back({base, entry->name});
   }
   std::ranges::sort(found, {}, &PrivateDirectory::name_);
   return found;
@@ -202,15 +214,14 @@ bool PrivateDirectory::RemoveDead(std::string_view socket) const {
 }
 
 bool PrivateDirectory::AnySocket(const std::function<bool(const std::string&)>& call) const {
-  const Directory entries(opendir(path().c_str()));
-  if (!entries) return false;
-  while (const dirent* entry = readdir(entries.get())) {
+  DirectoryReader entries(path());
+  while (const auto entry = entries.Next()) {
     struct stat status {};
-    const bool is_socket = entry->d_type == DT_SOCK ||
-                           (entry->d_type == DT_UNKNOWN &&
-                            fstatat(dirfd(entries.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                            S_ISSOCK(status.st_mode));
-    if (is_socket && call(entry->d_name)) return true;
+    const bool is_socket =
+        entry->type == DT_SOCK ||
+        (entry->type == DT_UNKNOWN && fstatat(entries.fd(), entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISSOCK(status.st_mode));
+    if (is_socket && call(entry->name)) return true;
   }
   return false;
 }
@@ -261,7 +272,8 @@ PrivateName::PrivateName(PrivateDirectory directory, std::string socket)
 PrivateName::PrivateName(PrivateName&& other) noexcept
     : directory_(std::exchange(other.directory_, std::nullopt)),
       socket_(std::move(other.socket_)),
-      owner_(other.owner_) {}
+      owner_(other.owner_),
+      tidies_(other.tidies_) {}
 
 PrivateName& PrivateName::operator=(PrivateName&& other) noexcept {
   if (this == &other) return *this;
@@ -269,6 +281,7 @@ PrivateName& PrivateName::operator=(PrivateName&& other) noexcept {
   directory_ = std::exchange(other.directory_, std::nullopt);
   socket_ = std::move(other.socket_);
   owner_ = other.owner_;
+  tidies_ = other.tidies_;
   return *this;
 }
 
@@ -277,7 +290,11 @@ void PrivateName::Remove() {
   if (ForgetBoundName(path())) {
     unlink(path().c_str());
     // The last name of this process tidies up.
-    if (!HasBoundNameIn(directory_->path())) directory_->Tidy(PrivateDirectory::Extent::kUntilBound);
+    if (!tidies_) {
+      rmdir(directory_->path().c_str());
+    } else if (!HasBoundNameIn(directory_->path())) {
+      directory_->Tidy(PrivateDirectory::Extent::kUntilBound);
+    }
   }
   directory_.reset();
 }
@@ -301,8 +318,7 @@ Result<PrivateSocket> PrivateSocket::Bind(const PrivateDirectory& directory, std
   if (bind(fd.get(), address.get(), address.length()) != 0) return fail("bind");
   bound = true;
   if (kind == Kind::kListener && listen(fd.get(), SOMAXCONN) != 0) return fail("listen on");
-  if (link(directory.PathOf(not_ready).c_str(), directory.PathOf(socket).c_str()) != 0) return fail("name");
-  unlink(directory.PathOf(not_ready).c_str());
+  if (!GiveName(directory.PathOf(not_ready), directory.PathOf(socket))) return fail("name");
   return PrivateSocket{std::move(fd), PrivateName(directory, std::string(socket))};
 }
 

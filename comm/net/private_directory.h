@@ -101,6 +101,8 @@ class PrivateName {
   const PrivateDirectory& directory() const { return *directory_; }
   const std::string& socket() const { return socket_; }
   std::string path() const { return directory_->PathOf(socket_); }
+  // Another process of this user stays longer in the directory, and tidies it.
+  void LeaveTidyingToOthers() { tidies_ = false; }
 
  private:
   void Remove();
@@ -108,6 +110,7 @@ class PrivateName {
   std::optional<PrivateDirectory> directory_;
   std::string socket_;
   pid_t owner_ = 0;
+  bool tidies_ = true;
 };
 
 struct PrivateSocket {

@@ -1,27 +1,28 @@
 #include "comm/system/proc_file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
 #include <memory>
 
 #include "comm/base/parse.h"
+#include "comm/base/unique_fd.h"
 
 namespace muster {
 
 std::optional<std::string> ReadProcFile(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
-  setvbuf(file.get(), nullptr, _IONBF, 0);
   std::string text;
   char buffer[4096];
-  size_t got = 0;
-  do {
-    got = fread(buffer, 1, sizeof buffer, file.get());
-    text.append(buffer, got);
-  } while (got == sizeof buffer);
-  return text;
+  for (;;) {
+    const ssize_t got = TEMP_FAILURE_RETRY(read(file.get(), buffer, sizeof buffer));
+    if (got <= 0) return text;
+    text.append(buffer, static_cast<size_t>(got));
+  }
 }
 
 std::vector<int> NumbersIn(const std::string& directory) {

@@ -27,6 +27,17 @@ inline int ExchangePaths(const char* one, const char* other) {
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, kExchange));
 }
 
+// renameat2(2): never over another file (EEXIST). What cannot be done with it is as above.
+inline int RenameToNew(const char* from, const char* to) {
+  constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
+  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, kNoReplace));
+}
+
+// getdents64(2).
+inline ssize_t ReadDirectory(int fd, void* out, size_t bytes) {
+  return syscall(SYS_getdents64, fd, out, bytes);
+}
+
 // memfd_create(2).
 inline UniqueFd CreateMemoryFile(const char* name, unsigned flags) {
   return UniqueFd(static_cast<int>(syscall(SYS_memfd_create, name, flags)));

@@ -39,6 +39,8 @@ struct JoinRequest {
   bool named_by_host = false;
   // The bases of the private directories in which the processes of this node meet (net/private_directory.h).
   std::vector<std::string> shared_directories = net::PrivateBases();
+  // The one with this process's own data socket, if it has one: its leader's is most likely there too.
+  std::optional<net::PrivateDirectory> own_directory;
   std::optional<auth::JobSecret> secret;
   // FindRoot::kEndpointStore without `secret`: drawn by the root; other processes read it from its address.
   std::optional<auth::JobSecret> root_address_secret;

@@ -12,11 +12,12 @@ using std::chrono::milliseconds;
 
 constexpr Duration kFirstPause = milliseconds(1);
 constexpr Duration kLongestPause = milliseconds(100);
-// Ranks of one node start together; one that is later than this may lack access to the first directory.
-constexpr Duration kOpenElsewhereAfter = milliseconds(20);
+// Ranks of one node start together, 64 of them on two processors within 100 ms; one that is later than this may lack
+// access to the first directory.
+constexpr Duration kOpenElsewhereAfter = milliseconds(100);
 // The kernel lists the leader's socket before it has its name in a directory, and the leader opens the other
 // directories later than the first.
-constexpr Duration kOutOfSightAfter = milliseconds(250);
+constexpr Duration kOutOfSightAfter = milliseconds(350);
 // The list is long on a busy node, and not needed while a leader is just starting.
 constexpr Duration kLookAtListFrom = milliseconds(64);
 
@@ -35,7 +36,9 @@ NodeMeeting::NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Event
       request_(request),
       events_(std::move(events)),
       names_(MakeLocalNames(request.meeting.LocalKey(), request.self.node, request.shared_directories,
-                            request.uid)) {}
+                            request.uid)) {
+  names_.likely = request.own_directory;
+}
 
 void NodeMeeting::Start() {
   alone_ = false;

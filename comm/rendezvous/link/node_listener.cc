@@ -29,6 +29,9 @@ LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
 }
 
 UniqueFd DialLocal(const LocalNames& names, size_t bases) {
+  if (names.likely) {
+    if (UniqueFd fd = DialIfOurs(names.likely->AddressOf(names.socket), names.uid)) return fd;
+  }
   for (const std::string& base : names.bases) {
     if (bases-- == 0) break;
     for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {

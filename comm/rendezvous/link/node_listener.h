@@ -31,6 +31,7 @@ struct LocalNames {
   std::string socket;
   std::vector<std::string> bases;  // in the order in which they are tried
   uid_t uid = 0;
+  std::optional<net::PrivateDirectory> likely = std::nullopt;  // dialled before a base is listed
 };
 
 LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,

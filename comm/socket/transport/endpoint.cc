@@ -117,6 +117,15 @@ void SocketEndpoint::OpenElsewhere() {
   LookForDirectories();
 }
 
+std::optional<net::PrivateDirectory> SocketEndpoint::directory() const {
+  return unix_.empty() ? std::nullopt : std::optional(unix_.front().name.directory());
+}
+
+void SocketEndpoint::LeaveTidyingToLeader() {
+  // On a divided node some of its ranks have no leader.
+  if (unix_.size() == 1) unix_.front().name.LeaveTidyingToOthers();
+}
+
 std::vector<int> SocketEndpoint::unix_fds() const {
   std::vector<int> fds;
   for (const net::PrivateSocket& socket : unix_) fds.push_back(socket.fd.get());

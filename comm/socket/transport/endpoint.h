@@ -68,6 +68,12 @@ class SocketEndpoint {
   std::optional<net::SocketAddress> Find(const std::string& unix_name);
   std::optional<net::PrivateDirectory> FindDirectory(const std::string& name);
 
+  // The private directory of its socket; absent if it has none.
+  std::optional<net::PrivateDirectory> directory() const;
+
+  // This node's leader stays longer than this rank, and tidies their directory.
+  void LeaveTidyingToLeader();
+
   // Non-blocking listeners for comm/socket's own use; tcp_fd is -1 without a port.
   int tcp_fd() const { return tcp_.get(); }
   std::vector<int> unix_fds() const;

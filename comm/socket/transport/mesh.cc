@@ -86,6 +86,11 @@ Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketE
   return mesh;
 }
 
+// The leader may be the failure.
+Mesh::~Mesh() {
+  if (!group_.failure()) endpoint_->LeaveTidyingToLeader();
+}
+
 bool Mesh::SharesNode(int peer) const {
   return group_.roster().NodeOf(peer) == group_.roster().NodeOf(self_.rank);
 }

@@ -69,6 +69,7 @@ class Mesh {
                                               const MeshOptions& options);
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
+  ~Mesh();
 
   Group& group() const { return group_; }
   bool SharesNode(int peer) const;

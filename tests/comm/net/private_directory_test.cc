@@ -195,6 +195,25 @@ TEST_F(PrivateDirectoryTest, WhatKilledProcessesLeftIsRemoved) {
   EXPECT_TRUE(std::filesystem::is_empty(base.path));
 }
 
+TEST_F(PrivateDirectoryTest, ARankBelowALeaderLeavesTidyingToIt) {
+  const PrivateDirectory directory = Make();
+  {
+    auto leader = PrivateSocket::Bind(directory, "leader", Kind::kListener);
+    auto rank = PrivateSocket::Bind(directory, "rank", Kind::kListener);
+    ASSERT_TRUE(leader && rank);
+    rank->name.LeaveTidyingToOthers();
+    LeaveBehind(directory, "dead");
+    { const PrivateSocket leaves = *std::move(rank); }
+    EXPECT_THAT(directory.Sockets(), testing::UnorderedElementsAre("dead", "leader"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(base.path));
+  auto last = PrivateSocket::OpenIn(base.path, "rank", Kind::kListener);
+  ASSERT_TRUE(last);
+  last->name.LeaveTidyingToOthers();
+  { const PrivateSocket leaves = *std::move(last); }
+  EXPECT_TRUE(std::filesystem::is_empty(base.path));
+}
+
 TEST_F(PrivateDirectoryTest, AKilledProcessIsFollowedByTheNext) {
   OtherProcess killed([&] {
     static auto opened = PrivateSocket::OpenIn(base.path, "name", Kind::kListener);

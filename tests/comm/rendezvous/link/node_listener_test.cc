@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/other_user.h"
@@ -57,6 +58,23 @@ class NodeListenerTest : public testing::Test {
   LocalNames names;
   std::vector<UniqueFd> arrived;
 };
+
+// Also if the likely directory has gone, or has no leader.
+TEST_F(NodeListenerTest, IsFoundInTheLikelyDirectoryAndBesideIt) {
+  auto listener = MakeDoor();
+  ExpectOpens(*listener);
+  const auto other = net::PrivateDirectory::MakeIn(base.path);
+  ASSERT_TRUE(other);
+  names.likely = Where();
+  ASSERT_TRUE(names.likely);
+  const std::vector<std::string> bases = std::exchange(names.bases, {});
+  ExpectDialReaches();
+  names.bases = bases;
+  names.likely = *other;
+  ExpectDialReaches();
+  std::filesystem::remove(other->path());
+  ExpectDialReaches();
+}
 
 TEST_F(NodeListenerTest, OfTheSameUserIsFound) {
   EXPECT_FALSE(DialLocal(names));
@@ -277,6 +295,24 @@ TEST_F(LocalDoorStrangerTest, HasNoWayIn) {
   loop.Settle();
   EXPECT_TRUE(arrived.empty());
   ExpectDialReaches();
+}
+
+TEST_F(LocalDoorStrangerTest, IsNoLeaderInTheLikelyDirectory) {
+  names.likely = *net::PrivateDirectory::MakeIn(base.path);
+  std::filesystem::remove(names.likely->path());
+  const std::string path = names.likely->PathOf(names.socket);
+  const net::OtherProcess stranger(
+      [&] {
+        static UniqueFd listening;
+        if (mkdir(names.likely->path().c_str(), 0777) != 0) return false;
+        auto made = net::Listen(*net::SocketAddress::Path(path));
+        if (made) listening = *std::move(made);
+        return made.has_value();
+      },
+      net::OtherProcess::kNoOwner);
+  ASSERT_TRUE(stranger.acted());
+  EXPECT_TRUE(net::StartConnect(*net::SocketAddress::Path(path)));
+  EXPECT_FALSE(DialLocal(names));
 }
 
 // If the directory were open, the kernel would still report the user that connects: a few lines, then their

@@ -1,0 +1,24 @@
+#include "comm/system/directory_reader.h"
+
+#include <fcntl.h>
+
+#include "comm/system/system_calls.h"
+
+namespace muster {
+
+DirectoryReader::DirectoryReader(const std::string& path)
+    : fd_(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC)) {}
+
+std::optional<DirectoryReader::Entry> DirectoryReader::Next() {
+  if (at_ == end_) {
+    const ssize_t got = fd_ ? ReadDirectory(fd_.get(), buffer_.data(), buffer_.size()) : 0;
+    if (got <= 0) return std::nullopt;
+    at_ = 0;
+    end_ = static_cast<size_t>(got);
+  }
+  const auto* entry = reinterpret_cast<const dirent64*>(buffer_.data() + at_);
+  at_ += entry->d_reclen;
+  return Entry{entry->d_name, entry->d_type};
+}
+
+}  // namespace muster
