@@ -31,15 +31,15 @@ constexpr auto kOfEveryTask =
 bool IsSlurms(std::string_view name) { return name.starts_with("SLURM_"); }
 
 std::string RanksByNode(const Roster& roster) {
+  // Of all nodes together: a look-up for each node reads all ranks.
+  std::vector<int> ranks(roster.nodes.size());
+  for (const int node : roster.PlacesOfAll().nodes) ++ranks[static_cast<size_t>(node)];
   std::string text;
-  const int nodes = static_cast<int>(roster.nodes.size());
-  for (int node = 0; node < nodes;) {
-    const int ranks = roster.LocalSize(node);
-    int end = node + 1;
-    while (end < nodes && roster.LocalSize(end) == ranks) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks);
-    if (end - node > 1) text += fmt::format("(x{})", end - node);
-    node = end;
+  for (auto begin = ranks.begin(); begin != ranks.end();) {
+    const auto end = std::find_if(begin, ranks.end(), [begin](int other) { return other != *begin; });
+    text += fmt::format("{}{}", text.empty() ? "" : ",", *begin);
+    if (end - begin > 1) text += fmt::format("(x{})", end - begin);
+    begin = end;
   }
   return text;
 }

@@ -115,6 +115,23 @@ TEST(RewriteForRank, NamesTheNodesOfTheGroup) {
                                        Pair("SLURM_TASKS_PER_NODE", "2"), Pair("SLURM_JOB_NUM_NODES", "2")}));
 }
 
+// As Slurm has it, from the size of each node. A look-up for each node would take minutes here.
+TEST(RewriteForRank, CountsTheRanksOfManyUnevenNodes) {
+  Roster roster;
+  std::string expected;
+  for (int node = 0; node < 20000; ++node) {
+    roster.nodes.push_back({"n" + std::to_string(node), {}});
+    const int size = node < 100 ? 8 : node % 3 + 1;
+    for (int local = 0; local < size; ++local) roster.members.push_back({node, local, 10 + local, {}});
+    if (node == 99) expected = "8(x100)";
+    if (node >= 100) expected += "," + std::to_string(size);
+  }
+  EXPECT_THAT(Rewritten("SLURM_JOB_ID=9\nSLURM_STEP_ID=0\nSLURM_STEP_NUM_NODES=20000\nSLURM_STEP_TASKS_PER_"
+                        "NODE=1(x20000)\n",
+                        roster, 6),
+              Contains(Pair("SLURM_STEP_TASKS_PER_NODE", expected)));
+}
+
 // `muster launch` in a batch script or a salloc shell. SLURM_TASKS_PER_NODE goes with SLURM_JOB_NODELIST, from
 // which an mpirun below takes its slots.
 TEST(RewriteForRank, MakesTasksOfAnAllocation) {
