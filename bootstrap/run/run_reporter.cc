@@ -47,7 +47,7 @@ void RunReporter::LogIfFailed(const Status& report) const {
 void RunReporter::NoteArrivals(const rendezvous::Joiner* joiner) {
   if (joiner == nullptr || joiner->arrivals() == nullptr) return;
   BecomeRoot();
-  recorder_.NotFormed(joiner->arrivals(), plan_.join->meeting.placement);
+  recorder_.NotFormed(joiner->arrivals(), joiner->placement());
 }
 
 void RunReporter::Formed(const rendezvous::Arrivals* arrivals, bool is_root) {

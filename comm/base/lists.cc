@@ -112,4 +112,19 @@ std::string FormatNodes(const std::vector<std::string>& names) {
   return out;
 }
 
+std::string FormatSomeNodes(const std::vector<std::string>& names, size_t most) {
+  const auto first = [&names](size_t count) {
+    const std::string text = FormatNodes({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count)});
+    return count == names.size() ? text : fmt::format("{} and {} more", text, names.size() - count);
+  };
+  std::string whole = first(names.size());
+  if (whole.size() <= most) return whole;
+  size_t fits = 1;
+  for (size_t too_many = names.size(); too_many - fits > 1;) {
+    const size_t middle = fits + (too_many - fits) / 2;
+    (first(middle).size() <= most ? fits : too_many) = middle;
+  }
+  return first(fits);
+}
+
 }  // namespace muster

@@ -28,4 +28,7 @@ std::string Counted(int count, std::string_view what);
 // {"gpu01","gpu02","gpu03","gpu07"} -> "gpu[01-03,07]", a host list of Slurm. Keeps the order.
 std::string FormatNodes(const std::vector<std::string>& names);
 
+// The same in at most `most` bytes: "gpu[01-03,07] and 312 more". The first name is always there.
+std::string FormatSomeNodes(const std::vector<std::string>& names, size_t most);
+
 }  // namespace muster

@@ -66,6 +66,7 @@ class GroupFormation {
 
   // Null if this process is not the root.
   RosterBuilder* roster() { return root_ ? &root_->roster : nullptr; }
+  const RosterBuilder* roster() const { return root_ ? &root_->roster : nullptr; }
   const Arrivals* arrivals() const { return root_ ? &root_->arrivals : nullptr; }
   ArrivedRanks arrived() const;
   bool leader() const { return arrived_.leader; }

@@ -57,6 +57,10 @@ class Joiner {
 
   // For reports. The ranks that have arrived so far: at the root, elsewhere null.
   const Arrivals* arrivals() const { return formation_.arrivals(); }
+  // The nodes and the ranks on them, at the root also from the scheduler.
+  const Placement& placement() const {
+    return formation_.roster() ? formation_.roster()->placement() : request_.meeting.placement;
+  }
   // Another process has sent the failure to this one, and reports it to users.
   bool failure_is_from_parent() const { return notice_ && notice_->from_above(); }
   // The group cannot form; this process only stays for ranks that are still on their way. OnDone follows.

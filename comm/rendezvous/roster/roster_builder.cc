@@ -10,8 +10,10 @@
 namespace muster::rendezvous {
 namespace {
 
-// A line must stay readable when half of a thousand nodes are missing.
-constexpr size_t kNodesNamed = 16;
+// More are named together: a line must stay readable when half of a thousand nodes are missing.
+constexpr size_t kNodesApart = 16;
+// Bytes for the names of nodes.
+constexpr size_t kLongestNames = 1024;
 
 // They repeat if two nodes have one name, so they are no ranges.
 std::string FewOf(const std::vector<int>& numbers) {
@@ -185,24 +187,39 @@ std::string RosterBuilder::WhyMissing(const std::string& node,
                      reached->second ? "reaches" : "cannot reach");
 }
 
+// A few nodes one by one, many by the reason.
+std::vector<RosterBuilder::MissingForReason> RosterBuilder::MissingByReason() const {
+  const std::map<std::string, int> arrived = ArrivedByNode();
+  const std::vector<MissingOnNode> nodes = MissingByNode();
+  std::vector<MissingForReason> missing;
+  for (const MissingOnNode& node : nodes) {
+    std::string why = WhyMissing(node.node, arrived);
+    auto found =
+        nodes.size() > kNodesApart ? std::ranges::find(missing, why, &MissingForReason::why) : missing.end();
+    if (found == missing.end()) found = missing.insert(found, {std::move(why), {}, {}, 0});
+    found->nodes.push_back(node.node);
+    found->ranks.insert(found->ranks.end(), node.ranks.begin(), node.ranks.end());
+    found->count += node.count;
+  }
+  for (MissingForReason& reason : missing) std::ranges::sort(reason.ranks);
+  return missing;
+}
+
 std::string RosterBuilder::Describe() const {
   std::string text = fmt::format("{}/{} ranks", here_, world_size());
   if (complete()) return text;
-  const std::vector<MissingOnNode> nodes = MissingByNode();
+  const std::vector<MissingForReason> missing = MissingByReason();
   const bool by_rank = !placement_.node_of_rank.empty();
   text += "; missing ";
-  if (!by_rank || nodes.empty()) text += fmt::format("{} ", FormatSomeRanges(MissingRanks()));
-  if (!by_rank && !nodes.empty()) text += "on ";
-  const std::map<std::string, int> arrived = ArrivedByNode();
-  for (size_t i = 0; i < std::min(nodes.size(), kNodesNamed); ++i) {
-    const MissingOnNode& node = nodes[i];
-    const std::string who = by_rank ? FormatSomeRanges(node.ranks) : Counted(node.count, "rank");
-    text += fmt::format("{}{}: {} ({})", i == 0 ? "" : "; ", node.node, who, WhyMissing(node.node, arrived));
-  }
-  if (nodes.size() > kNodesNamed) {
-    int ranks = 0;
-    for (size_t i = kNodesNamed; i < nodes.size(); ++i) ranks += nodes[i].count;
-    text += fmt::format("; and {} on {} nodes more", Counted(ranks, "rank"), nodes.size() - kNodesNamed);
+  if (!by_rank || missing.empty()) text += fmt::format("{} ", FormatSomeRanges(MissingRanks()));
+  if (!by_rank && !missing.empty()) text += "on ";
+  size_t room = kLongestNames;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const MissingForReason& reason = missing[i];
+    const std::string names = FormatSomeNodes(reason.nodes, room / (missing.size() - i));
+    room -= std::min(room, names.size());
+    const std::string who = by_rank ? FormatSomeRanges(reason.ranks) : Counted(reason.count, "rank");
+    text += fmt::format("{}{}: {} ({})", i == 0 ? "" : "; ", names, who, reason.why);
   }
   while (text.back() == ' ') text.pop_back();
   return text;

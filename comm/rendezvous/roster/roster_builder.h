@@ -24,6 +24,7 @@ class RosterBuilder {
   // `self`: the root's own process, with its claims.
   RosterBuilder(ProcessInfo self, Placement placement);
 
+  const Placement& placement() const { return placement_; }
   // A layout that became known later: missing ranks are named by it. Ignored for another world size.
   void SetPlacement(Placement placement);
 
@@ -47,7 +48,7 @@ class RosterBuilder {
   Result<Roster> MakeRoster() const;
 
   // "118/128 ranks; missing gpu03: 24-31 (no contact with the node, which gpu01 cannot reach); gpu07: 57
-  // (never connected)".
+  // (never connected)". More than 16 nodes by the reason: "gpu[03-21,30]: 24-175,240-247 (no contact with the node)".
   std::string Describe() const;
   std::vector<int> MissingRanks() const;
 
@@ -69,10 +70,17 @@ class RosterBuilder {
     std::vector<int> ranks;  // empty if the layout is not known
     int count = 0;
   };
+  struct MissingForReason {
+    std::string why;
+    std::vector<std::string> nodes;
+    std::vector<int> ranks;  // as MissingOnNode's
+    int count = 0;
+  };
 
   int world_size() const { return self_.agreement.world_size; }
   std::optional<Error> TakeSeat(Source source, const ProcessInfo& member, const RankClaim& claim);
   std::vector<MissingOnNode> MissingByNode() const;
+  std::vector<MissingForReason> MissingByReason() const;
   std::map<std::string, int> ArrivedByNode() const;
   std::string WhyMissing(const std::string& node, const std::map<std::string, int>& arrived) const;
   Status CheckLocalRanks(Roster& roster) const;

@@ -41,6 +41,21 @@ TEST(Counted, KnowsOne) {
   EXPECT_EQ(Counted(8, "rank"), "8 ranks");
 }
 
+TEST(FormatSomeNodes, KeepsTheLimit) {
+  std::vector<std::string> names;
+  for (int node = 0; node < 500; ++node) names.push_back(fmt::format("gpu{:03}", 2 * node % 1000));
+  const std::string whole = FormatNodes(names);
+  EXPECT_EQ(FormatSomeNodes(names, whole.size()), whole);
+  for (size_t most = 40; most < whole.size(); most += 7) {
+    const std::string some = FormatSomeNodes(names, most);
+    EXPECT_LE(some.size(), most);
+    EXPECT_GT(some.size(), most - 8) << some;
+  }
+  EXPECT_EQ(FormatSomeNodes(names, 32), "gpu[000,002,004] and 497 more");
+  EXPECT_EQ(FormatSomeNodes(names, 0), "gpu000 and 499 more");
+  EXPECT_EQ(FormatSomeNodes({}, 10), "");
+}
+
 TEST(FormatNodes, FindsRuns) {
   EXPECT_EQ(FormatNodes({}), "");
   EXPECT_EQ(FormatNodes({"gpu07"}), "gpu07");
