@@ -31,24 +31,28 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                            LivenessOptions liveness, Events events)
     : formed_(std::move(joined.group)),
       group_(*formed_),
+      request_(std::move(joined.request)),
       links_(loop, std::move(joined.upstream), std::move(joined.children)),
       own_ranks_(std::move(own_ranks)),
       events_(std::move(events)),
-      failures_(links_, joined.request ? joined.request->log_file : 0,
+      failures_(links_, request_ ? request_->log_file : 0,
                 // A program that had left before counts as a regular exit.
                 {[this] { leaving_.SendUnsent(); }, events_.on_failure, events_.on_all_know,
                  [this](Source source) { exit_reports_.GiveUp(source); }}),
       leaving_(links_, group_.roster, own_ranks_,
-               {[this](const std::set<int>& ranks) { OnLeft(ranks); }, [this] { OnReleased(); }}),
+               {[this](const std::set<int>& ranks) { OnLeft(ranks); }, [this] { OnReleased(); },
+                [this] { exit_reports_.Flush(); }}),
       exchanges_(links_, group_.roster, leaving_.protocol(), own_ranks_.size(),
                  {events_.on_gathered, [this](const Failure& failure) { Fail(failure); }}),
-      exit_reports_(links_, {events_.on_ends, events_.on_ends_reported}),
+      exit_reports_(links_, group_.roster.size(),
+                    {events_.on_ends, events_.on_ends_reported,
+                     [this](const std::vector<RankEnd>& ends) { return HandOver(ends); }}),
       survey_(loop, {{group_.roster, links_.children(), own_ranks_,
                       [this](ByteView frame) { return links_.SendUp(frame); },
                       [this](int rank) { return HasLeft(rank); }, is_root(), events_.report_own,
                       [this] { return maps_.Look(); }},
                      group_.root_rank,
-                     joined.request ? joined.request->job : "",
+                     request_ ? request_->job : "",
                      std::move(joined.status_server),
                      liveness.straggler_after,
                      [this]() -> const std::optional<Failure>& { return failure(); },
@@ -57,7 +61,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
       maps_({links_,
              group_.roster,
              leaving_.protocol(),
-             {group_.roster.NodeName(own_ranks_.front()), getpid(), joined.request ? joined.request->job : "",
+             {group_.roster.NodeName(own_ranks_.front()), getpid(), request_ ? request_->job : "",
               group_.roster.group_id},
              liveness.dead_after,
              events_.on_map_message,
@@ -78,14 +82,15 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                                 });
   uint16_t probe_port = 0;
   std::vector<ChildLinks::Child> without_ranks = TakeChildrenWithoutRanks(links_.children());
-  if (joined.request) {
-    const Meeting& meeting = joined.request->meeting;
-    probe_port = PortLadder(meeting.key, joined.request->options.ports, meeting.ports_of_others, 1).front();
-    if (is_root()) job_clock_.Ask(*joined.request);
+  if (request_) {
+    const Meeting& meeting = request_->meeting;
+    probe_port = PortLadder(meeting.key, request_->options.ports, meeting.ports_of_others, 1).front();
+    if (is_root()) job_clock_.Ask(*request_);
     // A group that has failed is about to make room for the next.
-    later_ = std::make_unique<RejoinHandler>(loop, std::move(joined.request), is_root(), [this](int rank) {
-      return failure() ? std::nullopt : leaving_.protocol().FindAtWork(rank);
-    });
+    later_ = std::make_unique<RejoinHandler>(
+        loop, request_, is_root(),
+        [this](int rank) { return failure() ? std::nullopt : leaving_.protocol().FindAtWork(rank); },
+        [this](const OrphanReport& report) { return TakeReport(report); });
     later_->OpenLocally(std::move(joined.node_listener));
     for (ChildLinks::Child& visitor : without_ranks) later_->Take(std::move(visitor));
   }
@@ -171,9 +176,20 @@ void ControlPlane::DropUpstream() {
 void ControlPlane::LoseUpstream(const Failure& loss) {
   DropUpstream();
   if (leaving_.protocol().released()) return;
-  const bool had_failed = failure().has_value();
   failures_.LoseUpstream(loss);
-  if (had_failed) exit_reports_.Released();
+  exit_reports_.LoseUpstream();
+}
+
+// Around the lost process above.
+bool ControlPlane::HandOver(const std::vector<RankEnd>& ends) {
+  if (!request_) return false;
+  Detour detour =
+      DetourAround(request_->meeting, peers_->UpstreamNode(), request_->self.node, request_->fan_out);
+  if (detour.hosts.empty()) return false;
+  handover_ = std::make_unique<ReportHandover>(links_.loop(), request_, std::move(detour),
+                                               Encode(OrphanReport{group_.roster.group_id, ends}),
+                                               [this] { exit_reports_.Released(); });
+  return true;
 }
 
 // ---- children
@@ -209,6 +225,7 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
 }
 
 void ControlPlane::OnChildClosed(Source source, const ChildLinks::Child& child, const Error& reason) {
+  LoseReports(source, child);
   Forget(source);
   switch (JudgeLoss({leaving_.protocol().AllHaveLeft(child.ranks), failure().has_value(),
                      maps_.tolerates() && !peers_->HasNodesBehind(child)})) {
@@ -229,6 +246,17 @@ void ControlPlane::Forget(Source source) {
   inquiry_.Forget(source);
   failures_.Forget(source);
   exit_reports_.GiveUp(source);
+}
+
+// The leaders behind it come with theirs.
+void ControlPlane::LoseReports(Source source, const ChildLinks::Child& child) {
+  if (exit_reports_.Lose(source, peers_->RanksBehind(child)) && later_) later_->OpenToOrphans();
+}
+
+bool ControlPlane::TakeReport(const OrphanReport& report) {
+  if (report.group_id != group_.roster.group_id) return false;
+  exit_reports_.TakeOver(report.ends);
+  return true;
 }
 
 // A map goes on without them.
@@ -277,7 +305,8 @@ void ControlPlane::OnSilent(const PeerWatch::Silent& silent) {
   Fail(silent.failure);
   for (const Source source : silent.below) {
     failures_.Forget(source);
-    exit_reports_.GiveUp(source);
+    // The failure that was sent may have closed the connection.
+    if (const ChildLinks::Child* child = links_.children().Find(source)) LoseReports(source, *child);
   }
 }
 

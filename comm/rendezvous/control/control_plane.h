@@ -9,7 +9,7 @@
 //         OwnerAnswered, JobEnd, ToRank, Tolerate
 //
 // One part per concern: Exchanges, FailureNotifier, Leaving, ExitReports, GroupSurvey, OwnerInquiry,
-// MapRelay, JobClock, RejoinHandler, PeerWatch. This class gives each message to its part, and the loss of a
+// MapRelay, JobClock, RejoinHandler, ReportHandover, PeerWatch. This class gives each message to its part, and the loss of a
 // process to all of them.
 //
 // Runs on one EventLoop; nothing blocks.
@@ -27,6 +27,7 @@
 #include "comm/rendezvous/control/map_relay.h"
 #include "comm/rendezvous/control/peer_watch.h"
 #include "comm/rendezvous/control/rejoin_handler.h"
+#include "comm/rendezvous/control/report_handover.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/liveness/exchanges.h"
 #include "comm/rendezvous/liveness/exit_reports.h"
@@ -128,11 +129,15 @@ class ControlPlane {
   void OnHopeless(const WaitingCall& call);
   void LoseRanks(const std::vector<int>& ranks, const Failure& failure);
   void Forget(Source source);
+  void LoseReports(Source source, const ChildLinks::Child& child);
+  bool HandOver(const std::vector<RankEnd>& ends);
+  bool TakeReport(const OrphanReport& report);
   void OnLeft(const std::set<int>& ranks);
   void OnReleased();
 
   const std::shared_ptr<const FormedGroup> formed_;
   const FormedGroup& group_;
+  const std::shared_ptr<const JoinRequest> request_;  // null: no process below connects to this one
   TreeLinks links_;
   const std::vector<int> own_ranks_;
   const Events events_;
@@ -146,6 +151,7 @@ class ControlPlane {
   JobClock job_clock_;
   std::unique_ptr<RejoinHandler> later_;
   std::unique_ptr<PeerWatch> peers_;
+  std::unique_ptr<ReportHandover> handover_;
 };
 
 }  // namespace muster::rendezvous

@@ -1,6 +1,7 @@
 #include "comm/rendezvous/control/peer_watch.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "comm/base/parse.h"
 #include "comm/net/socket.h"
@@ -102,6 +103,14 @@ std::span<const int> PeerWatch::RanksOnItsNode(const ChildLinks::Child& child) c
   const auto behind = std::ranges::find_if(
       child.ranks, [&](int rank) { return roster().NodeOf(rank) != roster().NodeOf(child.ranks.front()); });
   return {child.ranks.begin(), behind};
+}
+
+std::vector<int> PeerWatch::RanksBehind(const ChildLinks::Child& child) const {
+  std::vector<int> behind;
+  std::ranges::copy_if(std::span(child.ranks).subspan(RanksOnItsNode(child).size()),
+                       std::back_inserter(behind),
+                       [this](int rank) { return !params_.leaves.HasLeft(rank); });
+  return behind;
 }
 
 // If a leader has ended, the other ranks of its node, and the nodes behind it, are out of reach but not to blame.

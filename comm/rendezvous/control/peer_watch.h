@@ -56,6 +56,10 @@ class PeerWatch {
   bool HasNodesBehind(const ChildLinks::Child& child) const {
     return RanksOnItsNode(child).size() < child.ranks.size();
   }
+  // Their ranks that are at work.
+  std::vector<int> RanksBehind(const ChildLinks::Child& child) const;
+  // The node of the process above, also of one that is lost.
+  const std::string& UpstreamNode() const { return roster().NodeName(upstream_ranks_.front()); }
 
  private:
   const Roster& roster() const { return params_.group.roster; }

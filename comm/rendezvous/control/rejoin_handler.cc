@@ -12,20 +12,25 @@ constexpr size_t kLongestHello = size_t{16} << 20;
 }  // namespace
 
 RejoinHandler::RejoinHandler(net::EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
-                             StillHere still_here)
+                             StillHere still_here, TakeReport take_report)
     : loop_(loop),
       request_(std::move(request)),
       is_root_(is_root),
       still_here_(std::move(still_here)),
+      take_report_(std::move(take_report)),
       munge_worker_(loop.mailbox()) {
   visitors_.SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnFrame(source, frame); },
                         [](ChildLinks::Source, const ChildLinks::Child&, const Error&) {});
 }
 
 void RejoinHandler::OpenLadder() {
-  if (!is_root_ || listener_ || request_->meeting.find_root == FindRoot::kSameNode) return;
+  if (!is_root_ || request_->meeting.find_root == FindRoot::kSameNode) return;
   // A program may use the launcher's server by now; new processes wait for the next root's address.
-  if (request_->kvs) return;
+  if (!request_->kvs) OpenToOrphans();
+}
+
+void RejoinHandler::OpenToOrphans() {
+  if (listener_) return;
   Result<std::unique_ptr<auth::Prover>> prover = ChooseProver(*request_, munge_worker_);
   if (!prover) return LogDebug("ranks that rejoin early get no answer: {}", prover.error().message);
   prover_ = *std::move(prover);
@@ -62,11 +67,18 @@ void RejoinHandler::Take(ChildLinks::Child visitor) {
 void RejoinHandler::OnFrame(ChildLinks::Source source, ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (type == ControlType::kVersions) return visitors_.Send(source, Encode(request_->versions));
+  if (type == ControlType::kOrphanReport) return OnReport(source, frame);
   if (type != ControlType::kHello) return;
   const Result<Hello> hello = DecodeHello(frame);
   if (!hello) return visitors_.Remove(source);
   if (const auto failure = Refuse(*hello)) return visitors_.Send(source, Encode(*failure));
   visitors_.Send(source, EncodeBare(ControlType::kLater));
+}
+
+void RejoinHandler::OnReport(ChildLinks::Source source, ByteView frame) {
+  const Result<OrphanReport> report = DecodeOrphanReport(frame);
+  if (!report || !take_report_(*report)) return visitors_.Remove(source);
+  visitors_.Send(source, EncodeBare(ControlType::kReleased));
 }
 
 // Rank numbers identify ranks only within one world size and one incarnation of the job.

@@ -1,9 +1,11 @@
 // Processes that connect to a group that has formed. For `muster run -- a && muster run -- b`: a rank that
 // has finished a early comes back for b while other ranks are still in a. It receives "later" and waits on
 // its connection, without a deadline, until this group's process ends. A process that claims a rank still at
-// work is refused with that reason. So is a process of an earlier incarnation of the job.
+// work is refused with that reason. So is a process of an earlier incarnation of the job. A leader that has lost the
+// process above hands over the exit reports of its subtree here (report_handover.h).
 //
-// A leader listens on its node's socket all the time, the root on its ladder from the first leave message on.
+// A leader listens on its node's socket all the time, the root on its ladder from the first leave message on, a leader
+// above others and the root from the loss of one of those.
 // Runs on one EventLoop.
 #pragma once
 
@@ -17,6 +19,7 @@
 #include "comm/rendezvous/join/root_listener.h"
 #include "comm/rendezvous/link/node_listener.h"
 #include "comm/rendezvous/messages/child_links.h"
+#include "comm/rendezvous/messages/exit_report.h"
 
 namespace muster::rendezvous {
 
@@ -24,9 +27,11 @@ class RejoinHandler {
  public:
   // The reason why a claim for this rank cannot wait: it is still at work. Absent: it has left, or will soon.
   using StillHere = std::function<std::optional<Error>(int rank)>;
+  // False: it is one of another group.
+  using TakeReport = std::function<bool(const OrphanReport&)>;
 
   RejoinHandler(net::EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
-                StillHere still_here);
+                StillHere still_here, TakeReport take_report);
   RejoinHandler(const RejoinHandler&) = delete;
   RejoinHandler& operator=(const RejoinHandler&) = delete;
 
@@ -37,8 +42,11 @@ class RejoinHandler {
   void Take(ChildLinks::Child visitor);
   // If this is the root, and new processes find it without a LauncherKvs. Harmless when it is open.
   void OpenLadder();
+  // For leaders whose process above is lost.
+  void OpenToOrphans();
 
  private:
+  void OnReport(ChildLinks::Source source, ByteView frame);
   std::optional<Failure> Refuse(const Hello& hello) const;
   void OnFrame(ChildLinks::Source source, ByteView frame);
 
@@ -46,6 +54,7 @@ class RejoinHandler {
   std::shared_ptr<const JoinRequest> request_;
   bool is_root_;
   StillHere still_here_;
+  TakeReport take_report_;
   ChildLinks visitors_;
   net::ThreadWorker munge_worker_;
   std::unique_ptr<auth::Prover> prover_;

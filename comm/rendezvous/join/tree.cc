@@ -1,6 +1,7 @@
 #include "comm/rendezvous/join/tree.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace muster::rendezvous {
@@ -36,7 +37,13 @@ std::vector<size_t> LeaderTree::Above(size_t node) const {
     const size_t choice = first + (node - 1) % fan_out_ % (beside - 1);
     above.push_back(choice < parent ? choice : choice + 1);
   }
-  for (size_t next = parent; next != 0;) above.push_back(next = Parent(next));
+  std::ranges::copy(AboveParent(node), std::back_inserter(above));
+  return above;
+}
+
+std::vector<size_t> LeaderTree::AboveParent(size_t node) const {
+  std::vector<size_t> above;
+  for (size_t next = Parent(node); next != 0;) above.push_back(next = Parent(next));
   return above;
 }
 
@@ -75,6 +82,22 @@ bool IsAbove(const Meeting& meeting, const std::string& node, const std::string&
   const std::optional<size_t> below = NumberOf(meeting, child);
   if (!above || !below) return false;
   return std::ranges::count(LeaderTree(meeting.placement.nodes.size(), fan_out).Above(*below), *above) > 0;
+}
+
+// A leader whose parent was missing is connected to a node beside the parent, or to one above it.
+Detour DetourAround(const Meeting& meeting, const std::string& lost, const std::string& node,
+                    size_t fan_out) {
+  const auto& nodes = meeting.placement.nodes;
+  const std::optional<size_t> number = NumberOf(meeting, node);
+  const std::optional<size_t> gone = NumberOf(meeting, lost);
+  if (!number || !gone || *number == 0 || *gone == 0) return {};
+  const LeaderTree tree(nodes.size(), fan_out);
+  std::vector<size_t> above = tree.AboveParent(*number);
+  const auto found = std::ranges::find(above, *gone);
+  if (found != above.end()) above.erase(above.begin(), std::next(found));
+  Detour detour{{}, tree.PlaceBelowParent(*number)};
+  for (const size_t host : above) detour.hosts.push_back(nodes[host].name);
+  return detour;
 }
 
 }  // namespace muster::rendezvous

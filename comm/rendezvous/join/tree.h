@@ -21,7 +21,11 @@ class LeaderTree {
   // The nodes to connect to, in turn until one accepts: the parent, a node beside it that has children too, then the nodes
   // above it, the root last. Empty for the root.
   std::vector<size_t> Above(size_t node) const;
+  // The last of these: the nodes above the parent, the root last.
+  std::vector<size_t> AboveParent(size_t node) const;
   size_t Children(size_t node) const;
+  // The number of a node, from 0, among the children of its parent.
+  size_t PlaceBelowParent(size_t node) const { return (node - 1) % fan_out_; }
   // All nodes that a node speaks for, without itself.
   std::vector<size_t> Below(size_t node) const;
 
@@ -46,5 +50,14 @@ TreePlace PlaceInTree(const Meeting& meeting, const std::string& node, size_t fa
 // Whether `child` may connect to `node`, which is not the root. A name that leads to another node than it names closes no
 // circle of leaders.
 bool IsAbove(const Meeting& meeting, const std::string& node, const std::string& child, size_t fan_out);
+
+// The way of a leader around the lost node that it was connected to.
+struct Detour {
+  std::vector<std::string> hosts;  // the nodes above the lost one, the root last; empty: none
+  size_t turn = 0;                 // of this leader among the children of one node
+
+  friend bool operator==(const Detour&, const Detour&) = default;
+};
+Detour DetourAround(const Meeting& meeting, const std::string& lost, const std::string& node, size_t fan_out);
 
 }  // namespace muster::rendezvous

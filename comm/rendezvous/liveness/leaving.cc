@@ -55,7 +55,9 @@ void Leaving::Take(const std::vector<int>& ranks) {
 void Leaving::SendUnsent() {
   links_.loop().Cancel(std::exchange(collect_timer_, 0));
   const std::vector<int> ranks = protocol_.TakeUnsent();
-  if (!ranks.empty()) links_.SendUp(EncodeLeave(ranks));
+  if (ranks.empty()) return;
+  events_.on_pass_up();
+  links_.SendUp(EncodeLeave(ranks));
 }
 
 void Leaving::Retire() {

@@ -19,6 +19,8 @@ class Leaving {
   struct Events {
     std::function<void(const std::set<int>& ranks)> on_left;  // they had not left before
     std::function<void()> on_released;                        // once: this process may exit
+    std::function<void()>
+        on_pass_up;  // leave messages are about to go up: the reports of those ranks go first
   };
 
   // `roster` must outlive this.

@@ -1,8 +1,9 @@
 // The exit statuses of a group's programs, from their supervisors, on the way up to the root: for the summary
-// and the report of `muster run`. The message Ended of README.md.
+// and the report of `muster run`. The messages Ended and OrphanReport of README.md.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "comm/base/bytes.h"
@@ -46,8 +47,18 @@ struct ExitReport {
   friend bool operator==(const ExitReport&, const ExitReport&) = default;
 };
 
+// From a leader that has lost the process above to one further up, on a connection of its own.
+struct OrphanReport {
+  std::string group_id;
+  std::vector<RankEnd> ends;  // of its ranks and of all below
+
+  friend bool operator==(const OrphanReport&, const OrphanReport&) = default;
+};
+
 Bytes Encode(const ExitReport& ends);
+Bytes Encode(const OrphanReport& report);
 // Takes a whole frame of its type. Error: kInternal "malformed ...".
 Result<ExitReport> DecodeExitReport(ByteView frame);
+Result<OrphanReport> DecodeOrphanReport(ByteView frame);
 
 }  // namespace muster::rendezvous

@@ -113,7 +113,7 @@ void Fields(auto& wire, Is<RanksLost> auto& lost) {
 namespace {
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
-constexpr auto kLastType = static_cast<uint8_t>(ControlType::kRanksLost);
+constexpr auto kLastType = static_cast<uint8_t>(ControlType::kOrphanReport);
 // Leaves room to add to it.
 constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
 

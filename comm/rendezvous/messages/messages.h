@@ -47,6 +47,7 @@ enum class ControlType : uint8_t {
   kToRank,            // down: the answer
   kTolerate,          // down: a map runs or has ended; while it runs, the end of a rank is no failure
   kRanksLost,         // up: ranks that ended meanwhile
+  kOrphanReport,      // up, past a lost process: exit statuses of programs (exit_report.h)
 };
 
 // Of a peer that has proven itself: a roster of 100 000 ranks fits.

@@ -82,6 +82,23 @@ class Judgement {
     }
   }
 
+  // The reports go around a leader that was killed.
+  void JudgeReports() {
+    for (const Outcome& root : outcomes_) {
+      const Damage& damage = DamageOf(root);
+      const bool certain = damage.whole && damage.causes == 1 && !damage.outsiders;
+      if (!root.is_root || !root.ended || !root.failure || !certain) continue;
+      for (const Outcome& other : outcomes_) {
+        const ProcessPlan& plan = PlanOf(other);
+        if (other.group_id != root.group_id || !other.formed || !plan.supervisor || !other.ended) continue;
+        if (other.left || !other.failure || damage.nodes.contains(plan.node)) continue;
+        for (int rank = plan.first_rank; rank < plan.first_rank + plan.ranks; ++rank) {
+          if (!root.reported.contains(rank)) Add(fmt::format("unreported: {}: rank {}", Name(root), rank));
+        }
+      }
+    }
+  }
+
   // The members of one group have one roster, of one launch, with all of its ranks.
   void JudgeGroups() {
     std::map<std::pair<std::string, int>, const Outcome*> ranks;
@@ -200,6 +217,7 @@ std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcom
     judgement.Add("admitted: a stranger has read the name of a launch");
   for (const Outcome& outcome : outcomes) judgement.JudgeProcess(outcome);
   judgement.JudgeWaits();
+  judgement.JudgeReports();
   judgement.JudgeGroups();
   return judgement.Take();
 }

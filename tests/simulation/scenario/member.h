@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Outcome {
   int rounds = 0;                // that went well
   std::optional<Error> failure;  // of forming, or of the group
   bool left = false;             // in order
+  bool is_root = false;          // of a formed group of supervisors
+  std::set<int> reported{};      // at the root: ranks whose end it knows
   bool ended = false;
   Time began{};
   Time ended_at{};

@@ -50,10 +50,15 @@ class Supervisor {
       outcome_.left = true;
       done_ = true;
     };
+    events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) {
+      const KernelMemory kernel;
+      for (const rendezvous::RankEnd& end : ends) outcome_.reported.insert(end.rank);
+    };
     events.on_ends_reported = [this] { done_ = true; };
     events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
     plane_ = std::make_unique<rendezvous::ControlPlane>(loop_, *std::move(joined), own_ranks_,
                                                         launch_.liveness, std::move(events));
+    outcome_.is_root = plane_->is_root();
     NextRound();
   }
 

@@ -25,13 +25,13 @@ __wrap__ZN6muster10rendezvous13ControlTypeOfESt4spanIKhLm18446744073709551615EE(
 namespace muster::simulation {
 namespace {
 
-constexpr std::array<std::string_view, 29> kNames = {
+constexpr std::array<std::string_view, 30> kNames = {
     "?",          "Hello",         "Accepted", "Later",          "Roster",
     "Failure",    "FailureKnown",  "AllKnow",  "KeyedAllGather", "KeyedAllGathered",
     "Leave",      "Released",      "Retired",  "Heartbeat",      "Adopt",
     "Adopted",    "Survey",        "Surveyed", "Late",           "GroupStatus",
     "OwnerAsked", "OwnerAnswered", "Ended",    "JobEnd",         "Versions",
-    "ToRoot",     "ToRank",        "Tolerate", "RanksLost"};
+    "ToRoot",     "ToRank",        "Tolerate", "RanksLost",      "OrphanReport"};
 
 std::string_view NameOf(Process::Phase phase) {
   switch (phase) {

@@ -40,10 +40,16 @@ MUTATIONS = {
         "  if (acceptance_.known_above) return",
         "  if (accepted_) return",
     ),
+    "reports_end_with_the_leader_above": (
+        "comm/rendezvous/control",
+        "control_plane.cc",
+        "  if (!request_) return false;",
+        "  return false;",
+    ),
     "leave_message_is_lost": (
         "comm/rendezvous/liveness",
         "leaving.cc",
-        "  if (!ranks.empty()) links_.SendUp(EncodeLeave(ranks));",
+        "  links_.SendUp(EncodeLeave(ranks));",
         "",
     ),
 }

@@ -100,5 +100,28 @@ TEST(IsAbove, NoNodeIsAboveItselfOrAboveThoseThatItConnectsTo) {
   EXPECT_FALSE(IsAbove(Launch(FindRoot::kSearch, 8), "b", "d", 2));
 }
 
+//       a
+//    b     c
+//   d e
+TEST(DetourAround, LeadsToTheNodesAboveTheLostOneInTurns) {
+  const Meeting meeting = Launch(FindRoot::kFirstNode, 8);
+  EXPECT_EQ(DetourAround(meeting, "b", "d", 2), (Detour{{"a"}, 0}));
+  EXPECT_EQ(DetourAround(meeting, "b", "e", 2), (Detour{{"a"}, 1}));
+  // Its parent was missing.
+  EXPECT_EQ(DetourAround(meeting, "c", "e", 2), (Detour{{"a"}, 1}));
+  // A chain: a b c d e.
+  EXPECT_EQ(DetourAround(meeting, "d", "e", 1).hosts, (std::vector<std::string>{"c", "b", "a"}));
+  EXPECT_EQ(DetourAround(meeting, "c", "e", 1).hosts, (std::vector<std::string>{"b", "a"}));
+}
+
+TEST(DetourAround, ThereIsNoneAroundTheRootOrInAStar) {
+  const Meeting meeting = Launch(FindRoot::kFirstNode, 8);
+  EXPECT_THAT(DetourAround(meeting, "a", "b", 2).hosts, IsEmpty());
+  EXPECT_THAT(DetourAround(meeting, "a", "e", 2).hosts, IsEmpty());
+  EXPECT_THAT(DetourAround(meeting, "b", "e", kFanOut).hosts, IsEmpty());
+  EXPECT_THAT(DetourAround(meeting, "b", "e", 0).hosts, IsEmpty());
+  EXPECT_THAT(DetourAround(Launch(FindRoot::kSearch, 8), "b", "d", 2).hosts, IsEmpty());
+}
+
 }  // namespace
 }  // namespace muster::rendezvous

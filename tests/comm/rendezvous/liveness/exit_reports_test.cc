@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::rendezvous {
@@ -129,6 +132,135 @@ TEST_F(ExitReportsTest, TheLossOfTheRootIsToldByItsLeadersAndItsNode) {
   }));
   for (const size_t i : {1U, 2U, 4U}) EXPECT_FALSE(rank(i).plane().failure_is_from_parent()) << i;
   EXPECT_TRUE(rank(3).plane().failure_is_from_parent());
+}
+
+// A leader, rank 1, with the leader of ranks 2 and 3 below it.
+class ExitReportsOfALeaderTest : public testing::Test {
+ protected:
+  void Start(bool is_root) {
+    reports.reset();
+    auto [near, far] = net::SocketPair();
+    root = std::make_unique<net::FrameStream>(*loop, std::move(far), kLongestMessage);
+    root->Start([this](ByteView frame) { at_root.push_back(*DecodeExitReport(frame)); }, [](const Error&) {});
+    auto upstream = std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage);
+    upstream->Start([](ByteView) {}, [](const Error&) {});
+    auto [below, leader_end] = net::SocketPair();
+    leader = std::move(leader_end);
+    auto children = std::make_unique<ChildLinks>();
+    child = children->Add(std::make_unique<net::FrameStream>(*loop, std::move(below), kLongestMessage),
+                          "rank 2", false);
+    children->Find(child)->ranks = {2, 3};
+    links = std::make_unique<TreeLinks>(*loop, is_root ? nullptr : std::move(upstream), std::move(children));
+    reports = std::make_unique<ExitReports>(
+        *links, 4,
+        ExitReports::Events{[this](const auto& ends) { std::ranges::copy(ends, std::back_inserter(known)); },
+                            [this] { ++told; },
+                            [this](const auto& ends) {
+                              handed_over = ends;
+                              return has_detour;
+                            }});
+  }
+  static std::vector<RankEnd> EndsOf(const std::vector<int>& ranks) {
+    std::vector<RankEnd> ends;
+    for (const int rank : ranks) ends.push_back({.rank = rank});
+    return ends;
+  }
+  void LoseChild(const std::vector<int>& behind) {
+    const auto gone = links->children().all().extract(child);
+    reports->Lose(child, behind);
+  }
+
+  net::TestLoop loop;
+  std::unique_ptr<net::FrameStream> root;
+  std::vector<ExitReport> at_root;
+  UniqueFd leader;
+  ChildLinks::Source child = 0;
+  std::unique_ptr<TreeLinks> links;
+  bool has_detour = true;
+  std::vector<RankEnd> known;
+  std::vector<RankEnd> handed_over;
+  int told = 0;
+  std::unique_ptr<ExitReports> reports;
+};
+
+TEST_F(ExitReportsOfALeaderTest, TheReportsOfItsSubtreeAreOneMessage) {
+  Start(false);
+  reports->Finish(EndsOf({1}), seconds(60));
+  reports->Receive(child, Encode(ExitReport{EndsOf({2}), false}));
+  reports->Receive(child, Encode(ExitReport{EndsOf({3}), true}));
+  ASSERT_TRUE(loop.Until([&] { return !at_root.empty(); }));
+  EXPECT_THAT(at_root, ElementsAre(ExitReport{EndsOf({1, 2, 3}), true}));
+}
+
+TEST_F(ExitReportsOfALeaderTest, AReportDoesNotWaitForAProcessBelow) {
+  Start(false);
+  reports->Finish(EndsOf({1}), seconds(60));
+  ASSERT_TRUE(loop.Until([&] { return !at_root.empty(); }));
+  reports->Receive(child, Encode(ExitReport{EndsOf({2, 3}), true}));
+  ASSERT_TRUE(loop.Until([&] { return at_root.size() == 2; }));
+  EXPECT_THAT(at_root, ElementsAre(ExitReport{EndsOf({1}), false}, ExitReport{EndsOf({2, 3}), true}));
+}
+
+TEST_F(ExitReportsOfALeaderTest, RanksBehindALostLeaderAreAwaited) {
+  Start(true);
+  LoseChild({3});
+  reports->Finish(EndsOf({1}), seconds(60));
+  loop.For(milliseconds(30));
+  EXPECT_EQ(told, 0);
+  reports->TakeOver(EndsOf({3}));
+  EXPECT_EQ(told, 1);
+  EXPECT_THAT(known, ElementsAre(EndsOf({1})[0], EndsOf({3})[0]));
+}
+
+TEST_F(ExitReportsOfALeaderTest, NoLeaderWaitsForRanksThatHaveReported) {
+  Start(true);
+  reports->Receive(child, Encode(ExitReport{EndsOf({3}), false}));
+  LoseChild({3});
+  reports->Finish(EndsOf({1}), seconds(60));
+  EXPECT_EQ(told, 1);
+}
+
+TEST_F(ExitReportsOfALeaderTest, TheWaitForRanksBehindALostLeaderHasAnEnd) {
+  Start(true);
+  LoseChild({3});
+  reports->Finish(EndsOf({1}), milliseconds(30));
+  EXPECT_EQ(told, 0);
+  ASSERT_TRUE(loop.Until([&] { return told == 1; }));
+}
+
+TEST_F(ExitReportsOfALeaderTest, WithoutTheRootAllReportsGoAroundIt) {
+  for (const bool detour : {true, false}) {
+    Start(false);
+    told = 0;
+    has_detour = detour;
+    reports->Receive(child, Encode(ExitReport{EndsOf({2}), false}));
+    loop.For(milliseconds(30));
+    links->DropUpstream();
+    reports->LoseUpstream();
+    reports->Receive(child, Encode(ExitReport{EndsOf({3}), true}));
+    reports->Finish(EndsOf({1}), seconds(60));
+    EXPECT_THAT(handed_over, ElementsAre(EndsOf({2})[0], EndsOf({3})[0], EndsOf({1})[0]));
+    EXPECT_EQ(told, detour ? 0 : 1);
+    reports->Released();
+    EXPECT_EQ(told, 1);
+  }
+}
+
+TEST_F(ExitReportsOfALeaderTest, AReportThatTheRootHasNotConfirmedGoesAroundIt) {
+  Start(false);
+  reports->Receive(child, Encode(ExitReport{EndsOf({2, 3}), true}));
+  reports->Finish(EndsOf({1}), seconds(60));
+  links->DropUpstream();
+  reports->LoseUpstream();
+  EXPECT_THAT(handed_over, UnorderedElementsAre(EndsOf({1})[0], EndsOf({2})[0], EndsOf({3})[0]));
+}
+
+TEST_F(ExitReportsOfALeaderTest, AReportIsAboveBeforeTheRankHasLeft) {
+  Start(false);
+  reports->Send(EndsOf({1}));
+  reports->Flush();
+  loop.For(milliseconds(1));
+  EXPECT_THAT(at_root, ElementsAre(ExitReport{EndsOf({1}), false}));
 }
 
 }  // namespace

@@ -24,6 +24,17 @@ TEST(ExitReport, ComeBackAsTheyWere) {
   EXPECT_EQ(*DecodeExitReport(Encode(ExitReport{})), ExitReport{});
 }
 
+TEST(OrphanReport, ComesBackAsItWas) {
+  const OrphanReport report{"0123456789abcdef", kEnds.ends};
+  const Bytes frame = Encode(report);
+  EXPECT_EQ(ControlTypeOf(frame), ControlType::kOrphanReport);
+  const Result<OrphanReport> again = DecodeOrphanReport(frame);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, report);
+  for (size_t size = 1; size < frame.size(); ++size)
+    EXPECT_FALSE(DecodeOrphanReport(ByteView(frame).first(size))) << size;
+}
+
 TEST(ExitReport, AreToldToTheMicrosecond) {
   ExitReport ends = kEnds;
   ends.ends[0].run = std::chrono::nanoseconds(1234567);

@@ -125,6 +125,14 @@ TEST(WireFormat, ExitReport) {
             "1601010000000500000002020100000009000000010000000000000002000000000000000300000000000000");
 }
 
+TEST(WireFormat, OrphanReport) {
+  const RankEnd end{5, EndCause::kKilled, OutOfMemory::kOwn, 1,
+                    9, microseconds(1),   microseconds(2),   microseconds(3)};
+  EXPECT_EQ(Hex(Encode(OrphanReport{"id", {end}})),
+            "1d0200000069640100000005000000020201000000090000000100000000000000020000000000000003000000000000"
+            "00");
+}
+
 TEST(WireFormat, Owner) {
   EXPECT_EQ(Hex(Encode(OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1})),
             "1407000000000000000800000031302e312e322e33409c07000000666430303a3a3148ee01000000");

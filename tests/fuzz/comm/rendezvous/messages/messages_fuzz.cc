@@ -319,6 +319,12 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
     case rendezvous::ControlType::kRanksLost:
       return CheckFrame<rendezvous::RanksLost>(frame, rendezvous::DecodeRanksLost,
                                                muster::rendezvous::Encode);
+    case rendezvous::ControlType::kEnded:
+      return CheckFrame<rendezvous::ExitReport>(frame, rendezvous::DecodeExitReport,
+                                                muster::rendezvous::Encode);
+    case rendezvous::ControlType::kOrphanReport:
+      return CheckFrame<rendezvous::OrphanReport>(frame, rendezvous::DecodeOrphanReport,
+                                                  muster::rendezvous::Encode);
     case rendezvous::ControlType::kVersions:
       return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::rendezvous::Encode);
     case rendezvous::ControlType::kOwnerAnswered:
