@@ -27,7 +27,7 @@ inline int ExchangePaths(const char* one, const char* other) {
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, kExchange));
 }
 
-// renameat2(2): never over another file (EEXIST). What cannot be done with it is as above.
+// renameat2(2): never over another file (EEXIST). ENOSYS and EINVAL as above.
 inline int RenameToNew(const char* from, const char* to) {
   constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, kNoReplace));

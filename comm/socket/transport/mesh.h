@@ -80,7 +80,7 @@ class Mesh {
   int poll_fd() const { return loop_->fd(); }
   // When Serve has something to do without being readable.
   Deadline wake() const;
-  // `caller`: the waker of the caller, which looks for its connections without being woken; -1: it has none.
+  // `caller`: the waker that is not written to: the caller checks its connections itself. -1: none.
   void Serve(int caller = -1);
 
   // The connection for `key`, as soon as there is one; begins to connect if that is this rank's part. Neither
