@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -41,6 +42,15 @@ RunFacts FactsOf(const SupervisorPlan& plan) {
           .writes_report = run.report.has_value(),
           .muster_store = run.store == config::RunStore::kMuster,
           .keeps_store = plan.store != nullptr};
+}
+
+// The leader of rank 0 or of the first node, unless another process of that node was faster.
+bool IsLikelyRoot(const rendezvous::JoinRequest& request) {
+  const auto& nodes = request.meeting.placement.nodes;
+  const bool first = !nodes.empty() && nodes.front().name == request.self.node;
+  return std::ranges::any_of(request.self.claims, [first](const rendezvous::RankClaim& claim) {
+    return claim.rank == 0 || (first && claim.local_rank == 0);
+  });
 }
 
 }  // namespace
@@ -95,6 +105,9 @@ Result<int> Supervisor::Run() {
 // ---- forming
 
 void Supervisor::Join() {
+  // Programs of other nodes start before this process has sent the roster to all.
+  if (verdict_.facts().expects_files && !*plan_.files_before && IsLikelyRoot(*plan_.join))
+    *plan_.files_before = LookAtFilesOfAnyRank(plan_.config.run.expect);
   joiner_ = std::make_unique<rendezvous::Joiner>(
       *loop_, *plan_.join, [this](tl::expected<rendezvous::Joined, rendezvous::Failure> joined) {
         // The joiner is still at work on the stack.

@@ -37,7 +37,7 @@ struct SupervisorPlan {
   int lifeline = -1;  // its end of file is a request to end; stays the caller's; -1: none
   int restarts = 0;   // how many groups of this launch have failed
   int max_restarts = 0;
-  // run.expect: the files before the first of these groups; the first one reads them.
+  // run.expect: the files before the first of these groups; its root reads them.
   std::shared_ptr<std::optional<FileStates>> files_before = std::make_shared<std::optional<FileStates>>();
   std::shared_ptr<store::StorePort> store;  // rank 0's, if muster serves the store; used up by Run
 };

@@ -128,6 +128,11 @@ FileStates LookAtFiles(const std::vector<std::string>& patterns) {
   return states;
 }
 
+FileStates LookAtFilesOfAnyRank(std::vector<std::string> patterns) {
+  for (std::string& pattern : patterns) pattern = config::FillPlaceholders(pattern, [](auto) { return "*"; });
+  return LookAtFiles(patterns);
+}
+
 std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before) {
   std::string text;
   size_t missing = 0;

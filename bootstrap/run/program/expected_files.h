@@ -44,6 +44,9 @@ std::vector<std::string> ExpandExpected(
 // system.
 FileStates LookAtFiles(const std::vector<std::string>& patterns);
 
+// The same before the group is formed: a placeholder stands for any text.
+FileStates LookAtFilesOfAnyRank(std::vector<std::string> patterns);
+
 // The patterns for which there is no file that counts, in words: the first few and why; "": none. Reads the file
 // system.
 std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before);
@@ -57,7 +60,8 @@ std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, con
 class ExpectedFiles {
  public:
   using Before = std::shared_ptr<std::optional<FileStates>>;
-  // `patterns`: run.expect. `before`: empty before the first try, whose programs have not started.
+  // `patterns`: run.expect. `before`: empty if this process was not expected to be the root. It is then filled
+  // here, when programs of other nodes may have started.
   ExpectedFiles(net::EventLoop& loop, const std::vector<std::string>& patterns, const Roster& roster,
                 std::string_view job_key, Before before);
 

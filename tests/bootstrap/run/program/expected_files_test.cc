@@ -56,6 +56,16 @@ TEST_F(ExpectedFiles, MustBeWrittenByThisRun) {
   EXPECT_EQ(Missing({File("a")}, before), "");
 }
 
+// The ranks' places are not known yet: every file that one of them may name is looked at.
+TEST_F(ExpectedFiles, BeforeTheGroupIsFormedAPlaceholderIsAnyText) {
+  Write("out.0", "old");
+  Write("out.node7.1", "old");
+  const FileStates before = LookAtFilesOfAnyRank({File("out.${rank}"), File("out.${node}.${local_rank}")});
+  Write("out.1", "new");
+  EXPECT_EQ(Missing({File("out.0"), File("out.1"), File("out.node7.1")}, before),
+            "D/out.0 was not written by this run; D/out.node7.1 was not written by this run");
+}
+
 // As programs do that write a result in one step; the clock need not have moved on.
 TEST_F(ExpectedFiles, ReplacedByAFileOfTheSameSizeAndTimeCounts) {
   Write("a", "old");
