@@ -196,9 +196,6 @@ EOF
   expect 'jobs that end too soon' "$(grep -o 'no further item of the map is begun, [0-9]* are left' "$dir/log" | grep -o '[0-9]*' | xargs)" '4 2'
 }
 
-# Slurm lets a job wait for two minutes before it begins again.
-begins_now() { [[ $(ctl squeue -h -j "$job" -o %T) == PENDING ]] && ctl scontrol update JobId="$job" StartTime=now; }
-
 # One item ends, in the first of the jobs. The others never do, so that the second job is the last one.
 sweep_stops() {
   local restart
@@ -211,7 +208,6 @@ EOF
   trap 'ctl scancel "$job" 2>/dev/null; cat "$dir/log"' EXIT
   job=$(cd "$dir" && ctl sbatch --parsable --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" "$dir/sweep.yaml" "$dir/out")
   for restart in 0 1; do
-    [[ $restart == 0 ]] || until_true 60 begins_now
     until_true 60 test -e "$dir/at-work-$restart"
     until_true 30 expect_items 1
     ctl scancel --signal=TERM "$job" # of the steps alone, as by --signal

@@ -4,6 +4,7 @@
 // An input is a frame, whose first byte is its type; above 0x80 the rest is values for a message of that
 // type.
 #include "comm/rendezvous/liveness/owner_messages.h"
+#include "comm/rendezvous/messages/exit_report.h"
 #include "comm/rendezvous/messages/messages.h"
 #include "comm/rendezvous/messages/survey_messages.h"
 #include "comm/rendezvous/messages/versions.h"
