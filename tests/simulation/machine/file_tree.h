@@ -38,7 +38,7 @@ class OpenFile : public File {
   uint32_t Ready() override { return EPOLLIN | EPOLLOUT; }
 
   const std::shared_ptr<Inode> inode;
-  size_t offset = 0;
+  size_t offset = 0;  // of a directory: the entries that were read
 
  private:
   void OnClose() override {

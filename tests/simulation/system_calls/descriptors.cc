@@ -232,6 +232,13 @@ long __wrap_syscall(long number, ...) {
         return call.Return(call.process().Install(call.world().Make<EndWatch>(call.world(), *process)));
       }
       return call.ReturnError(ESRCH);
+    case SYS_getdents64:
+      return ReadDirectory(call, static_cast<int>(given[0]), reinterpret_cast<char*>(given[1]),
+                           static_cast<size_t>(given[2]));
+    case SYS_renameat2:
+      return Rename(call, {static_cast<int>(given[0]), reinterpret_cast<const char*>(given[1])},
+                    {static_cast<int>(given[2]), reinterpret_cast<const char*>(given[3])},
+                    static_cast<unsigned>(given[4]));
     case SYS_futex:
       return Futex(call, reinterpret_cast<const uint32_t*>(given[0]), static_cast<int>(given[1]),
                    static_cast<uint32_t>(given[2]), reinterpret_cast<const timespec*>(given[3]));

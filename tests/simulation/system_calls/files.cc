@@ -39,7 +39,33 @@ Found FindAt(const SystemCall& call, int directory, const char* path) {
   return Find(call.process(), path, from);
 }
 
+// "NUM REFS ... PATH" for each Unix socket of the node that is bound.
+std::string ListSockets(const Inode& directory, const std::string& path) {
+  std::string text;
+  for (const auto& [name, inode] : directory.entries) {
+    if (inode->socket != nullptr && !inode->socket->closed())
+      text += "0: 2 0 10000 1 1 1 " + inode->socket->path + "\n";
+    if (inode->is_directory()) text += ListSockets(*inode, path + "/" + name);
+  }
+  return text;
+}
+
+std::string TextOf(const SystemCall& call, const std::string& path) {
+  if (path == "/proc/sys/kernel/random/boot_id") {
+    char text[40];
+    snprintf(text, sizeof text, "%08x-0000-4000-8000-000000000000\n",
+             0xb0070000U + static_cast<unsigned>(call.process().node.number));
+    return text;
+  }
+  if (path == "/proc/net/unix") return "Num RefCount ...\n" + ListSockets(*call.process().node.root, "");
+  return "";
+}
+
 int Open(const SystemCall& call, int directory, const char* path, int flags, mode_t mode) {
+  if (std::string text = TextOf(call, path); !text.empty()) {
+    auto inode = std::make_shared<Inode>(Inode{.mode = S_IFREG | 0444, .content = std::move(text)});
+    return call.Return(call.process().Install(call.world().Make<OpenFile>(call.world(), std::move(inode))));
+  }
   Found found = FindAt(call, directory, path);
   if (found.error != 0 && (found.error != ENOENT || (flags & O_CREAT) == 0 || !found.directory))
     return call.ReturnError(found.error);
@@ -71,6 +97,10 @@ int Make(const SystemCall& call, const Found& found, mode_t mode) {
   return 0;
 }
 
+unsigned char TypeOf(const Inode& inode) {
+  return inode.is_directory() ? DT_DIR : S_ISSOCK(inode.mode) ? DT_SOCK : DT_REG;
+}
+
 Listing* List(const SystemCall& call, int fd) {
   auto* const file = call.Find<OpenFile>(fd, ENOTDIR);
   if (file == nullptr) return nullptr;
@@ -80,29 +110,43 @@ Listing* List(const SystemCall& call, int fd) {
   return listing;
 }
 
-// "NUM REFS ... PATH" for each Unix socket of the node that is bound.
-std::string ListSockets(const Inode& directory, const std::string& path) {
-  std::string text;
-  for (const auto& [name, inode] : directory.entries) {
-    if (inode->socket != nullptr && !inode->socket->closed())
-      text += "0: 2 0 10000 1 1 1 " + inode->socket->path + "\n";
-    if (inode->is_directory()) text += ListSockets(*inode, path + "/" + name);
-  }
-  return text;
-}
-
-std::string TextOf(const SystemCall& call, const std::string& path) {
-  if (path == "/proc/sys/kernel/random/boot_id") {
-    char text[40];
-    snprintf(text, sizeof text, "%08x-0000-4000-8000-000000000000\n",
-             0xb0070000U + static_cast<unsigned>(call.process().node.number));
-    return text;
-  }
-  if (path == "/proc/net/unix") return "Num RefCount ...\n" + ListSockets(*call.process().node.root, "");
-  return "";
-}
-
 }  // namespace
+
+namespace muster::simulation {
+
+int Rename(const SystemCall& call, const PathAt& from, const PathAt& to, unsigned flags) {
+  const Found source = FindAt(call, from.directory, from.path);
+  const Found target = FindAt(call, to.directory, to.path);
+  if (!source.inode) return call.ReturnError(source.error);
+  if (target.inode && (flags & RENAME_NOREPLACE) != 0) return call.ReturnError(EEXIST);
+  if (!target.inode && target.error != ENOENT) return call.ReturnError(target.error);
+  target.directory->entries[target.name] = source.inode;
+  source.directory->entries.erase(source.name);
+  return call.Return(0);
+}
+
+long ReadDirectory(const SystemCall& call, int fd, char* out, size_t size) {
+  auto* const file = call.Find<OpenFile>(fd, EBADF);
+  if (file == nullptr) return -1;
+  if (!file->inode->is_directory()) return call.ReturnError(ENOTDIR);
+  size_t used = 0;
+  size_t index = 0;
+  for (const auto& [name, inode] : file->inode->entries) {
+    if (index++ < file->offset) continue;
+    const size_t length = (offsetof(dirent64, d_name) + name.size() + 1 + 7) / 8 * 8;
+    if (used + length > size) break;
+    auto* const entry = reinterpret_cast<dirent64*>(out + used);
+    entry->d_ino = inode->number;
+    entry->d_reclen = static_cast<unsigned short>(length);
+    entry->d_type = TypeOf(*inode);
+    std::memcpy(entry->d_name, name.c_str(), name.size() + 1);
+    used += length;
+    ++file->offset;
+  }
+  return static_cast<long>(used);
+}
+
+}  // namespace muster::simulation
 
 extern "C" {
 
@@ -228,13 +272,7 @@ int __real_renameat(int, const char*, int, const char*);
 int __wrap_renameat(int from_directory, const char* from, int to_directory, const char* to) {
   const SystemCall call;
   if (!call) return __real_renameat(from_directory, from, to_directory, to);
-  const Found source = FindAt(call, from_directory, from);
-  const Found target = FindAt(call, to_directory, to);
-  if (!source.inode) return call.ReturnError(source.error);
-  if (!target.inode && target.error != ENOENT) return call.ReturnError(target.error);
-  target.directory->entries[target.name] = source.inode;
-  source.directory->entries.erase(source.name);
-  return call.Return(0);
+  return Rename(call, {from_directory, from}, {to_directory, to}, 0);
 }
 
 int __real_flock(int, int);
@@ -270,7 +308,7 @@ dirent* __wrap_readdir(DIR* directory) {
   auto* const listing = reinterpret_cast<Listing*>(directory);
   if (listing->next == listing->entries.size()) return nullptr;
   const auto& [name, inode] = listing->entries[listing->next++];
-  listing->entry.d_type = inode->is_directory() ? DT_DIR : S_ISSOCK(inode->mode) ? DT_SOCK : DT_REG;
+  listing->entry.d_type = TypeOf(*inode);
   listing->entry.d_name[name.copy(listing->entry.d_name, sizeof listing->entry.d_name - 1)] = '\0';
   return &listing->entry;
 }
@@ -289,20 +327,6 @@ int __wrap_closedir(DIR* directory) {
   call.process().Close(listing->fd);
   delete listing;
   return 0;
-}
-
-// Files of /proc alone are read this way.
-FILE* __real_fopen(const char*, const char*);
-FILE* __wrap_fopen(const char* path, const char* mode) {
-  const SystemCall call;
-  if (!call) return __real_fopen(path, mode);
-  std::string text = TextOf(call, path);
-  errno = ENOENT;
-  if (text.empty()) return nullptr;
-  FILE* const file = fmemopen(nullptr, text.size() + 1, "w+");
-  fwrite(text.data(), 1, text.size(), file);
-  rewind(file);
-  return file;
 }
 
 }  // extern "C"

@@ -69,4 +69,12 @@ class SystemCall {
 // futex(2), as far as std::future uses it; defined in process.cc.
 int Futex(const SystemCall& call, const uint32_t* word, int operation, uint32_t value, const timespec* until);
 
+// renameat2(2) and getdents64(2); defined in files.cc.
+struct PathAt {
+  int directory;
+  const char* path;
+};
+int Rename(const SystemCall& call, const PathAt& from, const PathAt& to, unsigned flags);
+long ReadDirectory(const SystemCall& call, int fd, char* out, size_t size);
+
 }  // namespace muster::simulation

@@ -37,7 +37,6 @@ WRAPPED = [
     "faccessat",
     "fdopendir",
     "flock",
-    "fopen",
     "fstat",
     "fstatat",
     "link",
