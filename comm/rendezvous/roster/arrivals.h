@@ -57,8 +57,10 @@ struct ArrivedRanks {
     }
   }
 
+  // With its rank: in containers of their own, several processes of a node have the same number.
   static size_t IdentityOf(const ProcessInfo& process) {
-    return std::hash<std::string>()(fmt::format("{} {}", process.pid, process.node));
+    const int rank = process.claims.empty() ? -1 : process.claims.front().rank;
+    return std::hash<std::string>()(fmt::format("{} {} {}", rank, process.pid, process.node));
   }
 };
 

@@ -29,6 +29,13 @@ TEST(ArrivedRanks, CountsTwoProcessesOfOneRankTwice) {
   EXPECT_EQ(arrived.remote, 2);
 }
 
+// Each rank is in a container with process numbers of its own.
+TEST(ArrivedRanks, CountsTwoProcessesOfOneNumber) {
+  ArrivedRanks arrived;
+  arrived.Count({{}, {Process("a", 7, 0), Process("a", 7, 1)}}, true);
+  EXPECT_EQ(arrived.local, 2);
+}
+
 TEST(ArrivedRanks, CountsAgainAfterDiscount) {
   ArrivedRanks arrived;
   arrived.Count({{}, {Process("a", 10, 0)}}, true);
