@@ -201,10 +201,10 @@ rendezvous::ReportedRefusal ReportStartFailure(const Environment& environment, c
   request->self.refused->message =
       fmt::format("{} was refused: {}", Subject(refusal.awaited->tuple, environment, asked), error.message);
   const uint64_t log_file = request->log_file;
-  rendezvous::ReportedRefusal told = rendezvous::ReportRefusal(*std::move(request));
+  rendezvous::ReportedRefusal reported = rendezvous::ReportRefusal(*std::move(request));
   // If another rank is refused for the same reason, each reports its own: once in each log.
-  if (!told.error.message.ends_with(error.message)) return {std::move(told.error)};
-  return {error, told.elsewhere && (log_file == 0 || log_file == told.logged_in)};
+  if (!reported.error.message.ends_with(error.message)) return {std::move(reported.error)};
+  return {error, reported.elsewhere && (log_file == 0 || log_file == reported.logged_in)};
 }
 
 rendezvous::ReportedRefusal ReportStartFailure(const Environment& environment, const StartOptions& asked,

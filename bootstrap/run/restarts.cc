@@ -25,11 +25,11 @@ namespace {
 constexpr Duration kOthersComeWithin = std::chrono::seconds(10);
 
 // Ranks that received no request to end start again, and would wait for this one until their deadline.
-Status ReportToRestartedGroup(SupervisorPlan plan, const Error& told) {
+Status ReportToRestartedGroup(SupervisorPlan plan, const Error& failure) {
   const bool alone =
       !plan.join || std::cmp_equal(plan.join->self.claims.size(), plan.join->self.agreement.world_size);
   if (alone) return {};
-  plan.join->self.refused = told;
+  plan.join->self.refused = failure;
   plan.join->timeouts.rendezvous =
       std::min(plan.join->timeouts.rendezvous, plan.config.run.grace + kOthersComeWithin);
   MUSTER_TRY([[maybe_unused]] const int status, Supervisor(std::move(plan)).Run());
@@ -51,9 +51,9 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     const RunVerdict& verdict = supervisor.verdict();
     if (restarts == most || !verdict.MayStartAgain()) return status;
     // The group's failure does not name this request: other supervisors start again, and would wait.
-    if (const auto told = EndAsRequested(verdict.place(), verdict.request(), Clock::now())) {
-      MUSTER_TRY(SupervisorPlan telling, plan(restarts + 1));
-      MUSTER_CHECK(ReportToRestartedGroup(std::move(telling), *told));
+    if (const auto failure = EndAsRequested(verdict.place(), verdict.request(), Clock::now())) {
+      MUSTER_TRY(SupervisorPlan following, plan(restarts + 1));
+      MUSTER_CHECK(ReportToRestartedGroup(std::move(following), *failure));
       return status;
     }
     // Once in the log, not once for every rank.

@@ -140,25 +140,25 @@ Result<std::unique_ptr<Group>> JoinGroup(JoinRequest request) {
 }
 
 ReportedRefusal ReportRefusal(JoinRequest request) {
-  ReportedRefusal told{request.self.refused.value_or(Error{})};
+  ReportedRefusal reported{request.self.refused.value_or(Error{})};
   request.timeouts.rendezvous = std::min(request.timeouts.rendezvous, kRefusedPatience);
   request.late_nodes = std::min(request.late_nodes, kRefusedPatience);
   request.leader_patience = std::min(request.leader_patience, kRefusedLeaderPatience);
   auto loop = net::EventLoop::Create();
-  if (!loop) return told;
+  if (!loop) return reported;
   if (!request.kvs) request.kvs = OpenLauncherKvs(request.meeting);
   const std::shared_ptr<LauncherKvs> kvs = request.kvs;
   bool done = false;
   Joiner joiner(**loop, std::move(request), [&](const tl::expected<Joined, Failure>& joined) {
     done = true;
     if (joined) return;
-    told = {joined.error().error, joiner.failure_is_from_parent(), joined.error().logged_in};
+    reported = {joined.error().error, joiner.failure_is_from_parent(), joined.error().logged_in};
   });
   joiner.Start();
   // The Joiner has the deadline.
   (*loop)->RunUntil([&] { return done; }, Deadline::Never());
   if (kvs) kvs->Leave();
-  return told;
+  return reported;
 }
 
 bool IsSupervisorThere(const std::string& control, uid_t uid) {

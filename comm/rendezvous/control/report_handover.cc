@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/base/lists.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/join/prover_choice.h"
 #include "comm/rendezvous/join/root_connection.h"
@@ -39,7 +40,8 @@ void ReportHandover::TryNext() {
     prover_ = *std::move(prover);
   }
   if (tried_ == detour_.hosts.size()) {
-    LogDebug("no node takes this node's exit reports");
+    LogDebug("none of {} takes the exit reports behind {}; the root counts these ranks as unknown",
+             FormatNodes(detour_.hosts), request_->self.node);
     return on_done_();
   }
   RootSearch::Where where = WhereToSearch(*request_);
@@ -65,8 +67,10 @@ void ReportHandover::OnLink(std::unique_ptr<net::FrameStream> link) {
       [this](ByteView frame) {
         if (ControlTypeOf(frame) != ControlType::kReleased) return;
         loop_.Cancel(timer_);
+        // Closing ends this handler, and what it has captured.
+        const std::function<void()> done = on_done_;
         link_->CloseAfterFlush();
-        on_done_();
+        done();
       },
       [this](const Error&) { TryNextSoon(); });
   link_->Send(report_);

@@ -99,10 +99,10 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
 
 void FailureNotice::OnChildClosed(const ChildLinks::Child& child) {
   // By name: of a node without its leader several processes come. A leader that had not sent its hello has none.
-  std::set<std::string>& told = params_.arrived.notified_nodes;
-  if (!child.same_node && child.nodes.empty()) told.insert(child.name);
+  std::set<std::string>& notified = params_.arrived.notified_nodes;
+  if (!child.same_node && child.nodes.empty()) notified.insert(child.name);
   for (const std::string& node : child.nodes) {
-    if (node != params_.node) told.insert(node);
+    if (node != params_.node) notified.insert(node);
   }
   if (OnlyLaterRestartsAreHere() && (!MoreNodesMayCome(params_.arrived) || Clock::now() >= stay_until_))
     Finish();

@@ -81,11 +81,11 @@ bool ExitReports::Lose(ChildLinks::Source source, const std::vector<int>& behind
 }
 
 void ExitReports::LoseUpstream() {
-  if (passed_ && !told_) ReportAbove();
+  if (passed_ && !done_) ReportAbove();
 }
 
 void ExitReports::Released() {
-  if (passed_) Told();
+  if (passed_) Done();
 }
 
 void ExitReports::Check() {
@@ -101,18 +101,18 @@ void ExitReports::Check() {
 void ExitReports::ReportAbove() {
   links_.loop().Cancel(timer_);
   links_.loop().Cancel(std::exchange(collect_timer_, 0));
-  if (links_.is_root()) return Told();
+  if (links_.is_root()) return Done();
   if (links_.SendUp(
           Encode(ExitReport{{ends_.begin() + static_cast<std::ptrdiff_t>(sent_), ends_.end()}, true}))) {
-    timer_ = links_.loop().After(kReleaseWithin, [this] { Told(); });
+    timer_ = links_.loop().After(kReleaseWithin, [this] { Done(); });
     return;
   }
-  if (!events_.hand_over(ends_)) Told();
+  if (!events_.hand_over(ends_)) Done();
 }
 
-void ExitReports::Told() {
+void ExitReports::Done() {
   links_.loop().Cancel(timer_);
-  if (std::exchange(told_, true)) return;
+  if (std::exchange(done_, true)) return;
   if (events_.on_reported) events_.on_reported();
 }
 

@@ -56,7 +56,7 @@ class ExitReports {
   void Check();
   void ReportAbove();
   void EndWait();
-  void Told();
+  void Done();
 
   TreeLinks& links_;
   std::vector<bool> reported_;  // by rank
@@ -67,7 +67,7 @@ class ExitReports {
   std::set<int> awaited_;                // ranks below a process that is lost
   bool finishing_ = false;               // the own programs have ended
   bool passed_ = false;                  // and all of those below
-  bool told_ = false;
+  bool done_ = false;
   net::EventLoop::TimerId timer_ = 0;
   net::EventLoop::TimerId collect_timer_ = 0;
 };

@@ -188,8 +188,8 @@ bool Mesh::SettleQuestions() {
   bool settled = false;
   for (auto& [id, question] : questions_) {
     question.inquiry->OnTime();
-    if (question.told || question.inquiry->state() == Inquiry::State::kOpen) continue;
-    question.told = true;
+    if (question.announced || question.inquiry->state() == Inquiry::State::kOpen) continue;
+    question.announced = true;
     settled = true;
   }
   return settled;

@@ -109,7 +109,7 @@ class Mesh {
 
   struct Question {
     std::unique_ptr<Inquiry> inquiry;
-    bool told = false;  // its end has been announced
+    bool announced = false;  // its end
   };
 
   DialStages StagesTo(int peer) const;

@@ -199,7 +199,7 @@ TEST(NetworkNamespaceOf, IsThatOfTheProcessThatMadeTheSocket) {
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "unshare is not allowed";
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "needs root: unshare is not allowed";
   EXPECT_EQ(status, 0);
 }
 
