@@ -1,7 +1,7 @@
 // The connections of one listener that have not proven themselves, and the choice of the one to close when a
 // new connection needs its place.
 //
-// A connection is fresh until its peer has sent a first valid message, and silent while its peer owes the
+// A connection is fresh until its peer has sent a first message, and silent while its peer owes the
 // next bytes. When all places are taken, one connection gives way:
 //
 //   1. If one address has more fresh connections than half its share of the places, and more than one: the oldest of
@@ -40,7 +40,7 @@ class HalfOpenTable {
   // Fresh and silent from `now` on.
   Id Add(const std::string& address, Clock::time_point now);
   void Remove(Id id);
-  // A first valid message has come; the peer owes nothing until SetSilent.
+  // A first message has come; the peer owes nothing until SetSilent.
   void SetActive(Id id);
   // The peer owes bytes again, from `now` on.
   void SetSilent(Id id, Clock::time_point now);

@@ -1,13 +1,11 @@
 #include "comm/net/thread_worker.h"
 
-#include <algorithm>
 #include <condition_variable>
-#include <deque>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "comm/base/round_robin.h"
 #include "comm/system/start_thread.h"
 
 namespace muster::net {
@@ -23,52 +21,28 @@ struct ThreadWorker::Shared {
   std::shared_ptr<Mailbox> mailbox;
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::string, std::deque<Job>> jobs;  // by source; none is empty
-  std::deque<std::string> turn;                 // the sources, in the order in which they are served
+  RoundRobin<Job> jobs;
   uint64_t last_number = 0;
   bool abandoned = false;
 
   uint64_t Add(const std::string& source, Job job) {
     const std::lock_guard lock(mutex);
     job.number = ++last_number;
-    std::deque<Job>& queue = jobs[source];
-    if (queue.empty()) turn.push_back(source);
-    queue.push_back(std::move(job));
+    jobs.Push(source, std::move(job));
     changed.notify_one();
     return last_number;
   }
 
   std::optional<Job> Next() {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return abandoned || !turn.empty(); });
-    if (abandoned) return std::nullopt;
-    const std::string source = std::move(turn.front());
-    turn.pop_front();
-    const auto queue = jobs.find(source);
-    Job job = std::move(queue->second.front());
-    queue->second.pop_front();
-    if (queue->second.empty()) {
-      jobs.erase(queue);
-    } else {
-      turn.push_back(source);
-    }
-    return job;
+    changed.wait(lock, [this] { return abandoned || !jobs.empty(); });
+    return abandoned ? std::nullopt : jobs.Pop();
   }
 
   // Its captures are destroyed outside the lock.
-  Job Cancel(const std::string& source, uint64_t number) {
+  std::optional<Job> Cancel(const std::string& source, uint64_t number) {
     const std::lock_guard lock(mutex);
-    const auto queue = jobs.find(source);
-    if (queue == jobs.end()) return {};
-    const auto found = std::ranges::find(queue->second, number, &Job::number);
-    if (found == queue->second.end()) return {};
-    Job job = std::move(*found);
-    queue->second.erase(found);
-    if (queue->second.empty()) {
-      std::erase(turn, source);
-      jobs.erase(queue);
-    }
-    return job;
+    return jobs.Remove(source, [number](const Job& job) { return job.number == number; });
   }
 
   static void Work(const std::shared_ptr<Shared>& self) {

@@ -10,6 +10,12 @@
 #include "comm/system/descriptor_room.h"
 
 namespace muster::rendezvous {
+namespace {
+
+// Before other work of the loop has its turn.
+constexpr int kAnswersPerWake = 4;
+
+}  // namespace
 
 AuthenticatingAcceptor::AuthenticatingAcceptor(net::EventLoop& loop, Params params, auth::Prover& prover,
                                                OnLink on_link)
@@ -57,6 +63,9 @@ Result<std::vector<UniqueFd>> AuthenticatingAcceptor::BindAll(
 void AuthenticatingAcceptor::Close() {
   listeners_.clear();
   loop_.Cancel(room_timer_);
+  loop_.Cancel(answer_timer_);
+  answer_timer_ = 0;
+  first_messages_ = {};
   for (const auto& [id, entry] : half_open_) table_.Remove(id);
   half_open_.clear();
 }
@@ -85,11 +94,38 @@ void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) 
 }
 
 void AuthenticatingAcceptor::OnFrame(Id id, ByteView frame) {
-  half_open_.at(id).handshake->OnMessage(frame);
+  HalfOpen& entry = half_open_.at(id);
+  if (!entry.first.empty()) return TurnAway(id, "it sent a second message before it had an answer");
+  if (entry.heard) return Continue(id, frame);
+  entry.heard = true;
+  entry.first.assign(frame.begin(), frame.end());
+  table_.SetActive(id);
+  UpdateListening();
+  entry.clock->SetOwnTurn(true);
+  first_messages_.Push(entry.peer.Host(), id);
+  if (answer_timer_ == 0) answer_timer_ = loop_.After(Duration::zero(), [this] { AnswerFirst(); });
+}
+
+void AuthenticatingAcceptor::AnswerFirst() {
+  answer_timer_ = 0;
+  for (int answered = 0; answered < kAnswersPerWake;) {
+    const std::optional<Id> id = first_messages_.Pop();
+    if (!id) return;
+    // The peer may have closed its connection meanwhile.
+    if (const auto found = half_open_.find(*id); found != half_open_.end()) found->second.stream->ReadNow();
+    const auto found = half_open_.find(*id);
+    if (found == half_open_.end()) continue;
+    Continue(*id, std::exchange(found->second.first, {}));
+    ++answered;
+  }
+  answer_timer_ = loop_.After(Duration::zero(), [this] { AnswerFirst(); });
+}
+
+void AuthenticatingAcceptor::Continue(Id id, ByteView message) {
+  half_open_.at(id).handshake->OnMessage(message);
   // The message may have ended it.
   const auto found = half_open_.find(id);
   if (found == half_open_.end() || !found->second.handshake->WaitsForProver()) return;
-  found->second.heard = true;
   found->second.own_turn = true;
   table_.SetActive(id);
   found->second.clock->SetOwnTurn(true);
@@ -102,6 +138,7 @@ void AuthenticatingAcceptor::Transmit(Id id, ByteView message) {
   if (std::exchange(entry.own_turn, false)) prover_answered_ = now;
   entry.heard = true;
   table_.SetSilent(id, now);
+  UpdateListening();
   entry.clock->SetOwnTurn(false);
   entry.stream->Send(message);
 }

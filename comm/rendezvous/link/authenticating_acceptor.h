@@ -5,7 +5,11 @@
 // `most_half_open` connections prove themselves at a time. When all places are taken, a silent connection
 // gives way (comm/net/half_open.h); while none does, further ones wait in the kernel's queue. A real leader
 // sends its first message with the connection, so it never waits for a foreign peer's deadline. The deadline
-// counts the peer's time alone (handshake_clock.h); the prover serves the peers' addresses round-robin.
+// counts the peer's time alone (handshake_clock.h).
+//
+// The answer to a first message costs some 100 us of processor (X25519). So first messages wait for their turn,
+// round-robin over the peers' addresses, and a peer that has closed its connection by then gets none: a flood of them
+// delays a leader by one answer for each foreign address. The prover serves the addresses in the same way.
 //
 // Runs on one EventLoop; owns its listeners and the connections that are still proving themselves.
 #pragma once
@@ -18,6 +22,7 @@
 #include <vector>
 
 #include "comm/auth/handshake/handshake.h"
+#include "comm/base/round_robin.h"
 #include "comm/log/rejection_log.h"
 #include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"
@@ -62,7 +67,8 @@ class AuthenticatingAcceptor {
     std::unique_ptr<auth::Handshake> handshake;
     net::SocketAddress peer;
     std::unique_ptr<HandshakeClock> clock;
-    bool heard = false;     // a first valid message
+    bool heard = false;     // a first message
+    Bytes first;            // it, until it is answered
     bool own_turn = false;  // the own prover is busy with it
   };
 
@@ -72,6 +78,8 @@ class AuthenticatingAcceptor {
   void GiveUp(Id id, const std::string& reason);
   void Admit(UniqueFd fd, const net::SocketAddress& peer);
   void OnFrame(Id id, ByteView frame);
+  void AnswerFirst();
+  void Continue(Id id, ByteView message);
   void Transmit(Id id, ByteView message);
   void Finish(Id id, auth::HandshakeResult result);
   void OnHandshakeTimeout(Id id, bool own_prover);
@@ -86,6 +94,8 @@ class AuthenticatingAcceptor {
   std::vector<std::unique_ptr<net::Acceptor>> listeners_;
   net::HalfOpenTable table_;
   std::map<Id, HalfOpen> half_open_;
+  RoundRobin<Id> first_messages_;  // by address; some may have been removed meanwhile
+  net::EventLoop::TimerId answer_timer_ = 0;
   net::EventLoop::TimerId room_timer_ = 0;
   Clock::time_point prover_answered_{};
   std::string last_refusal_;

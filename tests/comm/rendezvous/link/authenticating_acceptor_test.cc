@@ -313,6 +313,39 @@ TEST_F(BusyProverTest, AQuestionIsWithdrawnWithItsConnection) {
   questions()[0].answer();
 }
 
+// An answer costs curve operations: a flood of first messages from one address must not delay another's.
+TEST_F(BusyProverTest, FirstMessagesAreAnsweredInTurnOfTheirAddresses) {
+  Open();
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 40; ++i) {
+    strangers.push_back(ConnectFrom("127.0.0.7"));
+    SendHello(strangers.back());
+  }
+  const UniqueFd leader = ConnectFrom("127.0.0.8");
+  SendHello(leader);
+  const auto of_leader = [this] {
+    return std::ranges::find(questions(), "127.0.0.8", &QueueProver::Question::source);
+  };
+  ASSERT_TRUE(loop.Until([&] { return of_leader() != questions().end(); }));
+  EXPECT_LE(of_leader() - questions().begin(), 4);
+  // Peers that have closed their connections get no answer.
+  strangers.clear();
+  loop.Settle();
+  EXPECT_LE(questions().size(), 8U);
+  EXPECT_FALSE(IsClosed(leader));
+}
+
+TEST_F(BusyProverTest, ASecondMessageBeforeTheAnswerEndsTheConnection) {
+  const LogCapture log;
+  Open();
+  const UniqueFd stranger = ConnectFrom("127.0.0.7");
+  SendHello(stranger);
+  SendHello(stranger);
+  ASSERT_TRUE(loop.Until([&] { return IsClosed(stranger); }));
+  EXPECT_THAT(log.Text(), HasSubstr("it sent a second message before it had an answer"));
+  EXPECT_TRUE(questions().empty());
+}
+
 // The deadline is the peer's: while the prover answers others, a process that waits for it loses nothing.
 TEST_F(BusyProverTest, WaitingForTheOwnProverIsNotThePeersTime) {
   Open(milliseconds(300));
