@@ -193,7 +193,7 @@ class Planner {
       return join::MakeLocalJoin(environment_, effective_.config, resolution_.tuple.job.key);
     }
     MUSTER_TRY(rendezvous::JoinRequest request,
-               join::MakeJoinRequest(environment_, effective_.config, asked_, resolution_, {}));
+               join::MakeJoinRequest(environment_, effective_.config, asked_, resolution_));
     // One for all groups of this process: not every launcher lets a rank begin twice.
     if (wanted_.dry_run) return request;
     if (!kvs_) kvs_ = rendezvous::OpenLauncherKvs(request.meeting);

@@ -20,8 +20,8 @@ TimeoutOptions Limited(const TimeoutOptions& configured, const LimitTimeouts& li
   return slurm::CapAtJobEnd(limit ? limit(configured) : configured, slurm::TimeLeftOfJob(environment));
 }
 
-Result<std::unique_ptr<socket::SocketEndpoint>> OpenEndpoint(const Environment& environment) {
-  return socket::SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)});
+Result<std::unique_ptr<socket::SocketEndpoint>> OpenEndpoint(const Environment& environment, bool tcp) {
+  return socket::SocketEndpoint::Open({.tcp = tcp, .bases = SharedDirectories(environment)});
 }
 
 DataOptions DataOptionsOf(const Environment& environment, const config::Config& config,
@@ -43,21 +43,19 @@ Result<Membership> Form(const Environment& environment, const config::Config& co
                         const LimitTimeouts& limit) {
   Membership membership;
   membership.timeouts = Limited(config.timeouts, limit, environment);
+  const auto began = Clock::now();
+  Result<rendezvous::JoinRequest> request = MakeJoinRequest(environment, config, asked, resolution);
+  if (!request) return Fail(ReportStartFailure(environment, asked, resolution, request.error()).error);
   if (asked.group_only) {
-    const auto began = Clock::now();
-    Result<rendezvous::JoinRequest> request = MakeJoinRequest(environment, config, asked, resolution, {});
-    if (!request) return Fail(ReportStartFailure(environment, asked, resolution, request.error()).error);
     MUSTER_TRY(membership.group, rendezvous::JoinGroup(*std::move(request)));
     membership.formed_in = Clock::now() - began;
     return membership;
   }
-  auto endpoint = OpenEndpoint(environment);
+  const bool several_nodes = request->meeting.find_root != FindRoot::kSameNode;
+  auto endpoint = OpenEndpoint(environment, several_nodes);
   if (!endpoint) return Fail(ReportStartFailure(environment, asked, resolution, endpoint.error()).error);
-  const auto began = Clock::now();
   const DataOptions options = DataOptionsOf(environment, config, asked, membership);
-  Result<rendezvous::JoinRequest> request =
-      MakeJoinRequest(environment, config, asked, resolution, DataPayload(**endpoint, options));
-  if (!request) return Fail(ReportStartFailure(environment, asked, resolution, request.error()).error);
+  request->self.claims.front().payload = DataPayload(**endpoint, options);
   request->own_directory = (*endpoint)->directory();
   MUSTER_TRY(membership.group, rendezvous::JoinGroup(*std::move(request)));
   membership.formed_in = Clock::now() - began;
@@ -74,7 +72,7 @@ Result<Membership> Adopt(const Environment& environment, const config::Config& c
   const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
   std::unique_ptr<socket::SocketEndpoint> endpoint;
   if (!asked.group_only) {
-    MUSTER_TRY(endpoint, OpenEndpoint(environment));
+    MUSTER_TRY(endpoint, OpenEndpoint(environment, true));
   }
   const auto began = Clock::now();
   MUSTER_TRY(rendezvous::AdoptedGroup adopted,

@@ -106,8 +106,7 @@ void Agree(const resolve::Resolution& resolution, const Meeting& meeting, rendez
 
 // All but the secret.
 Result<rendezvous::JoinRequest> PlanJoin(const Environment& environment, const config::Config& config,
-                                         const StartOptions& asked, const resolve::Resolution& resolution,
-                                         Bytes payload) {
+                                         const StartOptions& asked, const resolve::Resolution& resolution) {
   const RankTuple& tuple = resolution.tuple;
   MUSTER_TRY(Meeting meeting,
              PlanMeeting(resolution, environment, config.rendezvous, asked.explicit_tuple.endpoint));
@@ -115,7 +114,7 @@ Result<rendezvous::JoinRequest> PlanJoin(const Environment& environment, const c
       BeginRequest(environment, config, NodeOf(tuple, environment), tuple.job.key);
   Agree(resolution, meeting, request.self.agreement);
   request.self.claims = {
-      {tuple.rank, tuple.local_rank.value_or(-1), tuple.local_world_size.value_or(-1), std::move(payload)}};
+      {tuple.rank, tuple.local_rank.value_or(-1), tuple.local_world_size.value_or(-1), {}}};
   request.scheduler = slurm::MakeSlurmScheduler(environment, resolution, meeting.placement,
                                                 config.rendezvous.slurm_helper, config.timeouts);
   request.meeting = std::move(meeting);
@@ -188,11 +187,11 @@ rendezvous::ReportedRefusal ReportStartFailure(const Environment& environment, c
   }
   if (!IsAwaited(refusal.awaited)) return {error};
   config::Config config = ReadableConfiguration(environment, asked);
-  Result<rendezvous::JoinRequest> request = PlanJoin(environment, config, asked, *refusal.awaited, {});
+  Result<rendezvous::JoinRequest> request = PlanJoin(environment, config, asked, *refusal.awaited);
   if (!request) {
     // The method may be what is wrong here, and here alone.
     config.rendezvous.method = RendezvousMethod::kAuto;
-    request = PlanJoin(environment, config, asked, *refusal.awaited, {});
+    request = PlanJoin(environment, config, asked, *refusal.awaited);
   }
   if (!request) return {error};
   if (Result<std::optional<auth::JobSecret>> secret = SecretOf(environment)) request->secret = *secret;
@@ -250,9 +249,8 @@ void WarnOfJobEnd(const Environment& environment, const config::Config& config) 
 
 Result<rendezvous::JoinRequest> MakeJoinRequest(const Environment& environment, const config::Config& config,
                                                 const StartOptions& asked,
-                                                const resolve::Resolution& resolution, Bytes payload) {
-  MUSTER_TRY(rendezvous::JoinRequest request,
-             PlanJoin(environment, config, asked, resolution, std::move(payload)));
+                                                const resolve::Resolution& resolution) {
+  MUSTER_TRY(rendezvous::JoinRequest request, PlanJoin(environment, config, asked, resolution));
   MUSTER_TRY(request.secret, SecretOf(environment));
   // A map goes on without a leader, but not without the nodes below it in the tree.
   if (asked.group_only) request.fan_out = 0;

@@ -75,10 +75,10 @@ Result<std::optional<auth::JobSecret>> SecretOf(const Environment& environment);
 // A warning if the job's end cuts timeouts. Once for all ranks: the caller chooses which.
 void WarnOfJobEnd(const Environment& environment, const config::Config& config);
 
-// The request to join of a process of `resolution`. `payload` goes into the roster. Not for a world of one.
+// The request to join of a process of `resolution`. Not for a world of one.
 // Error: kConfiguration (rank 0's address is not given, a malformed MUSTER_SECRET).
 Result<rendezvous::JoinRequest> MakeJoinRequest(const Environment& environment, const config::Config& config,
                                                 const StartOptions& asked,
-                                                const resolve::Resolution& resolution, Bytes payload);
+                                                const resolve::Resolution& resolution);
 
 }  // namespace muster::join

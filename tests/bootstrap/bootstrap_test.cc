@@ -4,12 +4,15 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <string>
 
 namespace muster {
 namespace {
@@ -30,6 +33,29 @@ int OpenDescriptors() {
   return open;
 }
 
+bool HasPort() {
+  for (int fd = 0; fd < 256; ++fd) {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    const bool is_socket = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0;
+    if (is_socket && (domain == AF_INET || domain == AF_INET6)) return true;
+  }
+  return false;
+}
+
+// `port` distinguishes the launch.
+int RunRankOfTwo(const char* rank, const std::string& port) {
+  for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, rank, 1);
+  setenv("WORLD_SIZE", "2", 1);
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  setenv("MASTER_PORT", port.c_str(), 1);
+  const Result<Communicator*> group = Init();
+  if (!group || (*group)->size() != 2) return 1;
+  if (HasPort()) return 2;
+  if (!(*group)->Barrier()) return 3;
+  return Shutdown() ? 0 : 4;
+}
+
 TEST(Init, WithoutALauncherIsAWorldOfOneAtNoCost) {
   EXPECT_EQ(0, InNewProcess([] {
               const int before = OpenDescriptors();
@@ -42,6 +68,18 @@ TEST(Init, WithoutALauncherIsAWorldOfOneAtNoCost) {
               if (OpenDescriptors() != before) return 4;
               if (InitializedTuple() == nullptr || InitializedTuple()->launcher != "none") return 5;
               return Shutdown() ? 0 : 6;
+            }));
+}
+
+TEST(Init, RanksOfALaunchOfOneNodeOpenNoPort) {
+  const std::string port = std::to_string(20000 + getpid() % 20000);
+  EXPECT_EQ(0, InNewProcess([&] {
+              const pid_t other = fork();
+              if (other == 0) _exit(RunRankOfTwo("1", port));
+              const int own = RunRankOfTwo("0", port);
+              int status = 0;
+              waitpid(other, &status, 0);
+              return own != 0 ? own : status;
             }));
 }
 

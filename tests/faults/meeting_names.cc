@@ -16,7 +16,7 @@ Status PrintNames() {
   const auto resolution = join::ResolveLaunch(environment, effective.config, {});
   if (!resolution) return Fail(resolution.error().error);
   MUSTER_TRY(const rendezvous::JoinRequest request,
-             join::MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
+             join::MakeJoinRequest(environment, effective.config, {}, *resolution));
   const std::string& key = request.meeting.key;
   fmt::print("{}\n", rendezvous::LocalSocketName(key, request.self.node));
   for (const uint16_t port :

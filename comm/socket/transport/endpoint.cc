@@ -82,19 +82,22 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
     endpoint->address_.base = NumberOfBase(opened->name.directory().base());
     endpoint->known_.push_back(opened->name.directory());
     endpoint->unix_.push_back(*std::move(opened));
-  } else if (options.tcp) {
+  } else {
     endpoint->why_no_unix_ = opened.error().message;
     LogDebug("{}; TCP inside this node", opened.error().message);
-  } else {
-    return muster::Fail(std::move(opened).error());
   }
-  if (options.tcp) {
-    MUSTER_TRY(endpoint->tcp_, ListenOnTcp());
-    endpoint->address_.port = net::LocalAddress(endpoint->tcp_.get()).port();
-  }
-  endpoint->address_.network_namespace =
-      net::NetworkNamespaceOf(options.tcp ? endpoint->tcp_.get() : endpoint->unix_.front().fd.get());
+  // An unknown base may be another one than that of the other ranks.
+  if (options.tcp || endpoint->address_.base == 0) MUSTER_CHECK(endpoint->OpenPort());
+  endpoint->address_.network_namespace = net::NetworkNamespaceOf(
+      endpoint->unix_.empty() ? endpoint->tcp_.get() : endpoint->unix_.front().fd.get());
   return endpoint;
+}
+
+Status SocketEndpoint::OpenPort() {
+  if (tcp_) return {};
+  MUSTER_TRY(tcp_, ListenOnTcp());
+  address_.port = net::LocalAddress(tcp_.get()).port();
+  return {};
 }
 
 Status SocketEndpoint::RequireUnix() const {
@@ -104,8 +107,9 @@ Status SocketEndpoint::RequireUnix() const {
                       why_no_unix_);
 }
 
-void SocketEndpoint::OpenElsewhere() {
-  if (address_.unix_name.empty()) return;
+Status SocketEndpoint::OpenElsewhere() {
+  MUSTER_CHECK(OpenPort());
+  if (address_.unix_name.empty()) return {};
   const std::string first = unix_.front().name.directory().base();
   for (const std::string& base : bases_) {
     if (base == first) continue;
@@ -115,6 +119,7 @@ void SocketEndpoint::OpenElsewhere() {
   // Not all ranks can access the first base. Ranks that can access the same bases all choose the same one.
   std::ranges::stable_partition(bases_, [&](const std::string& base) { return base != first; });
   LookForDirectories();
+  return {};
 }
 
 std::optional<net::PrivateDirectory> SocketEndpoint::directory() const {

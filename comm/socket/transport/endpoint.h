@@ -25,7 +25,7 @@
 namespace muster::socket {
 
 struct SocketEndpointOptions {
-  // Without it no port is opened: for a group on one node.
+  // False, for a group on one node: no port is opened before it is needed.
   bool tcp = true;
   // The bases of the private directories with the Unix sockets of one node's ranks.
   std::vector<std::string> bases = net::PrivateBases();
@@ -48,8 +48,8 @@ Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, i
 class SocketEndpoint {
  public:
   // A TCP listener on all addresses (IPv6 and IPv4 in one socket; IPv4 alone without IPv6) on a port that the
-  // kernel chooses, and a Unix socket in the first base that works. Without one, ranks of one node use TCP.
-  // Error: kSystem.
+  // kernel chooses, and a Unix socket in the first base that works. Without one, ranks of one node use TCP,
+  // and the port is opened in any case. Error: kSystem.
   static Result<std::unique_ptr<SocketEndpoint>> Open(const SocketEndpointOptions& options = {});
 
   SocketEndpoint(const SocketEndpoint&) = delete;
@@ -61,8 +61,9 @@ class SocketEndpoint {
   // After the rendezvous, if the ranks of this node are in different network namespaces. Error: kSystem, if
   // there is no Unix socket.
   Status RequireUnix() const;
-  // After the rendezvous, if the ranks of this node use different bases.
-  void OpenElsewhere();
+  // After the rendezvous, if the ranks of this node use different bases: its Unix socket in all bases, and its
+  // port. Error: kSystem.
+  Status OpenElsewhere();
 
   // The socket of a peer of this node; absent if this process cannot access it. Caches directories.
   std::optional<net::SocketAddress> Find(const std::string& unix_name);
@@ -81,6 +82,7 @@ class SocketEndpoint {
  private:
   SocketEndpoint() = default;
 
+  Status OpenPort();
   const net::PrivateDirectory* Known(const std::string& unix_name) const;
   void LookForDirectories();
 

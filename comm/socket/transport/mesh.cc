@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "comm/base/fields.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
@@ -44,14 +45,23 @@ std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddre
 }
 
 // Every rank of a divided node opens its sockets in all bases before any rank searches them, so that all find
-// the same addresses.
-Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, const std::vector<EndpointAddress>& addresses,
+// the same addresses. Ranks that share no base use a port, which they may not have had before.
+Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, std::vector<EndpointAddress>& addresses,
                         Duration patience) {
   if (NodeIsApart(group, addresses)) MUSTER_CHECK(endpoint.RequireUnix());
   const std::set<int> divided = DividedNodes(group.roster(), addresses);
   if (divided.empty()) return {};
-  if (divided.contains(group.roster().NodeOf(group.rank()))) endpoint.OpenElsewhere();
-  MUSTER_CHECK(group.KeyedAllGather("data sockets of divided nodes", {}, Deadline::After(patience)));
+  if (divided.contains(group.roster().NodeOf(group.rank()))) MUSTER_CHECK(endpoint.OpenElsewhere());
+  MUSTER_TRY(const std::vector<Bytes> ports,
+             group.KeyedAllGather("data sockets of divided nodes", EncodeFields(endpoint.address().port),
+                                  Deadline::After(patience)));
+  for (size_t rank = 0; rank < ports.size(); ++rank) {
+    // A rank of an older release sends nothing: its port is known.
+    FieldReader reader(ports[rank]);
+    uint16_t port = 0;
+    reader(port);
+    if (reader.Finish("port") && addresses[rank].port == 0) addresses[rank].port = port;
+  }
   return {};
 }
 

@@ -19,7 +19,7 @@ rendezvous::JoinRequest MustRequest(const std::string& text) {
   const Environment environment = Live(text);
   const auto resolution = resolve::Resolve(environment, {});
   EXPECT_TRUE(resolution);
-  auto request = MakeJoinRequest(environment, {}, {}, *resolution, {});
+  auto request = MakeJoinRequest(environment, {}, {}, *resolution);
   EXPECT_TRUE(request);
   return *std::move(request);
 }
@@ -42,9 +42,9 @@ TEST(MakeJoinRequest, AMapHasNoTreeOfLeaders) {
   const auto resolution = resolve::Resolve(environment, {});
   ASSERT_TRUE(resolution);
   StartOptions asked;
-  EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution, {})->fan_out, rendezvous::kFanOut);
+  EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution)->fan_out, rendezvous::kFanOut);
   asked.group_only = true;
-  EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution, {})->fan_out, 0);
+  EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution)->fan_out, 0);
 }
 
 // One process that stands for several ranks is a process of the same job.

@@ -123,9 +123,9 @@ FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const T
   std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
   std::vector<Bytes> payloads;
   for (int rank = 0; rank < size(); ++rank) {
-    auto endpoint = bases.empty()
-                        ? SocketEndpoint::Open()
-                        : SocketEndpoint::Open({.tcp = true, .bases = bases.at(static_cast<size_t>(rank))});
+    auto endpoint = bases.empty() ? SocketEndpoint::Open()
+                                  : SocketEndpoint::Open({.tcp = roster.nodes.size() > 1,
+                                                          .bases = bases.at(static_cast<size_t>(rank))});
     EXPECT_TRUE(endpoint) << endpoint.error().message;
     addresses_.push_back((*endpoint)->address());
     EndpointAddress brought = addresses_.back();

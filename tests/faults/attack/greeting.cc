@@ -15,7 +15,7 @@ Status PrintGreeting() {
   const auto resolution = join::ResolveLaunch(environment, effective.config, {});
   if (!resolution) return Fail(resolution.error().error);
   MUSTER_TRY(const rendezvous::JoinRequest request,
-             join::MakeJoinRequest(environment, effective.config, {}, *resolution, {}));
+             join::MakeJoinRequest(environment, effective.config, {}, *resolution));
   auth::HelloMessage hello;
   hello.method = AuthMethod::kMunge;
   hello.meeting = auth::MeetingIdOf(request.meeting.key);

@@ -76,18 +76,23 @@ TEST(SocketEndpoint, FindsItsPeersInWhateverDirectoryTheyAre) {
 }
 
 TEST(SocketEndpoint, WithoutADirectoryThereIsStillTcp) {
-  const auto endpoint = SocketEndpoint::Open({.tcp = true, .bases = {"/proc"}});
-  ASSERT_TRUE(endpoint) << endpoint.error().message;
-  EXPECT_EQ((*endpoint)->address().unix_name, "");
-  EXPECT_NE((*endpoint)->address().port, 0);
-  EXPECT_FALSE(SocketEndpoint::Open({.tcp = false, .bases = {"/proc"}}));
+  for (const bool tcp : {true, false}) {
+    const auto endpoint = SocketEndpoint::Open({.tcp = tcp, .bases = {"/proc"}});
+    ASSERT_TRUE(endpoint) << endpoint.error().message;
+    EXPECT_EQ((*endpoint)->address().unix_name, "");
+    EXPECT_NE((*endpoint)->address().port, 0);
+    EXPECT_NE((*endpoint)->address().network_namespace, 0U);
+  }
 }
 
-TEST(SocketEndpoint, OpensNoPortWhereNoneIsNeeded) {
+TEST(SocketEndpoint, OpensNoPortBeforeOneIsNeeded) {
   const auto endpoint = SocketEndpoint::Open({.tcp = false});
   ASSERT_TRUE(endpoint);
   EXPECT_EQ((*endpoint)->address().port, 0);
   EXPECT_EQ((*endpoint)->tcp_fd(), -1);
+  ASSERT_TRUE((*endpoint)->OpenElsewhere());
+  EXPECT_NE((*endpoint)->address().port, 0);
+  EXPECT_NE((*endpoint)->tcp_fd(), -1);
 }
 
 }  // namespace
