@@ -218,6 +218,7 @@ void WarnOfSlip(const std::string& name, const std::vector<std::string>& variabl
 
 Status ApplyEnvironment(const std::vector<std::pair<std::string, std::string>>& environment,
                         EffectiveConfig& effective) {
+  if (environment.empty()) return {};
   std::vector<std::string> variables;
   for (const Key& key : Keys()) variables.push_back(VariableName(key));
   for (const auto& [name, value] : environment) {
