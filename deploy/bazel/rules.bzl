@@ -1,7 +1,11 @@
 """cc rules with the project's warnings: use these in every BUILD file."""
 
+load("@linker//:found.bzl", "ORDERS_SECTIONS")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//deploy/bazel:copts.bzl", "MUSTER_COPTS")
+
+# Written by deploy/bazel/startup_order.
+_ORDER = "//deploy/bazel:startup_order.lds"
 
 def _prelude():
     """The precompiled header of this package's files, built with the same options: what measures is not a test."""
@@ -31,8 +35,12 @@ def _deps(deps, copts = []):
 def muster_library(name, copts = [], deps = [], **kwargs):
     cc_library(name = name, copts = _copts(copts), deps = _deps(deps, copts), **kwargs)
 
-def muster_binary(name, copts = [], deps = [], **kwargs):
-    cc_binary(name = name, copts = _copts(copts), deps = _deps(deps, copts), **kwargs)
+def muster_binary(name, copts = [], deps = [], linkopts = [], **kwargs):
+    """A program or shared library. What its start calls lies together: each 64 KiB of a file cost one page fault."""
+    if ORDERS_SECTIONS:
+        deps = deps + [_ORDER]
+        linkopts = linkopts + ["-fuse-ld=gold", "-Wl,--section-ordering-file=$(location %s)" % _ORDER]
+    cc_binary(name = name, copts = _copts(copts), linkopts = linkopts, deps = _deps(deps, copts), **kwargs)
 
 def muster_test(name, copts = [], deps = [], **kwargs):
     """A gtest program; gmock's main prints one case a line."""
