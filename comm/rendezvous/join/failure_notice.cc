@@ -17,12 +17,10 @@ constexpr Duration kLateComers = std::chrono::milliseconds(500);
 
 }  // namespace
 
-// A leader that received the failure before it sent its node's hello has left with its node.
 bool MoreNodesMayCome(const ArrivedRanks& arrived) {
   if (!arrived.root) return arrived.leader && !arrived.WholeSubtreeIsHere();
   // If the nodes are known, they count: ranks that disagree on the size of the world may claim any number.
-  if (arrived.WholeNodeIsHere() && arrived.nodes > 0)
-    return arrived.notified_nodes.size() + 1 < arrived.nodes;
+  if (arrived.local_size >= 0 && arrived.nodes > 0) return arrived.whole_nodes < arrived.nodes;
   return arrived.local + arrived.remote < arrived.world_size;
 }
 
@@ -51,22 +49,22 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
       upstream_(std::move(upstream)),
       children_(children),
       on_done_(std::move(on_done)),
-      speaks_for_late_nodes_(params_.arrived.below != 0 && MoreNodesMayCome(params_.arrived)) {
+      speaks_for_late_ranks_(MoreNodesMayCome(params_.arrived)) {
   children_.SetHandlers(
       [this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
-      [this](ChildLinks::Source, const ChildLinks::Child& child, const Error&) { OnChildClosed(child); });
+      [this](ChildLinks::Source, const ChildLinks::Child&, const Error&) { OnChildClosed(); });
   if (upstream_) {
     upstream_->Start(
         [this](ByteView frame) {
-          if (ControlTypeOf(frame) == ControlType::kFailure && !speaks_for_late_nodes_)
+          if (ControlTypeOf(frame) == ControlType::kFailure && !speaks_for_late_ranks_)
             upstream_->CloseAfterFlush();
         },
         [](const Error&) {});
     // A failure that came from above would be taken there for one of this process: a refusal is for it alone.
     if (!params_.from_above && !params_.sent_up) upstream_->Send(Encode(params_.failure));
-    // A leader that stays for late ranks does so alone: above, its node counts as notified. If it closed
-    // before the failure from above has arrived, the kernel could discard its own message.
-    if (params_.from_above && !speaks_for_late_nodes_) upstream_->CloseAfterFlush();
+    for (const Hello& hello : params_.unsent) upstream_->Send(Encode(hello));
+    // If it closed before the failure from above has arrived, the kernel could discard its own message.
+    if (params_.from_above && !speaks_for_late_ranks_) upstream_->CloseAfterFlush();
   }
   for (const auto& entry : children_.all()) Send(entry.first);
   stay_until_ = Clock::now() + (MoreNodesMayCome(params_.arrived) ? kLateComers : Duration::zero());
@@ -89,21 +87,13 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
       stay_until_ = Clock::now();
       return WaitForChildren();
     }
-    ChildLinks::Child& child = *children_.Find(source);
-    params_.arrived.Count(*hello, child.same_node);
-    for (const ProcessInfo& member : hello->members) child.nodes.insert(member.node);
-    if (upstream_ && speaks_for_late_nodes_ && !child.same_node) upstream_->Send(frame);
+    params_.arrived.Count(*hello, children_.Find(source)->same_node);
+    if (upstream_ && speaks_for_late_ranks_) upstream_->Send(frame);
   }
   Send(source);
 }
 
-void FailureNotice::OnChildClosed(const ChildLinks::Child& child) {
-  // By name: of a node without its leader several processes come. A leader that had not sent its hello has none.
-  std::set<std::string>& notified = params_.arrived.notified_nodes;
-  if (!child.same_node && child.nodes.empty()) notified.insert(child.name);
-  for (const std::string& node : child.nodes) {
-    if (node != params_.node) notified.insert(node);
-  }
+void FailureNotice::OnChildClosed() {
   if (OnlyLaterRestartsAreHere() && (!MoreNodesMayCome(params_.arrived) || Clock::now() >= stay_until_))
     Finish();
 }

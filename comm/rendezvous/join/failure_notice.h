@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
@@ -37,7 +38,8 @@ class FailureNotice {
     bool from_above = false;  // the failure came from upstream
     bool sent_up = false;     // upstream has one of this process
     ArrivedRanks arrived;
-    int restart = 0;  // of the job
+    std::vector<Hello> unsent{};  // of these ranks; upstream counts them
+    int restart = 0;              // of the job
     std::string node;
     Duration late_nodes{};
     Deadline deadline = Deadline::Never();  // the root's
@@ -58,7 +60,7 @@ class FailureNotice {
  private:
   void Send(ChildLinks::Source source);
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
-  void OnChildClosed(const ChildLinks::Child& child);
+  void OnChildClosed();
   bool IsOfLaterRestart(const Hello& hello) const;
   bool OnlyLaterRestartsAreHere() const;
   void StayForLateRanks();
@@ -70,8 +72,8 @@ class FailureNotice {
   std::unique_ptr<net::FrameStream> upstream_;
   ChildLinks& children_;
   std::function<void()> on_done_;
-  // Of the tree below: for the root they have the failure when the connection to this process ends.
-  const bool speaks_for_late_nodes_;
+  // The root counts them: it stays for those of a node whose leader has ended.
+  const bool speaks_for_late_ranks_;
   std::set<ChildLinks::Source> later_restarts_;
   Clock::time_point stay_until_;
   net::EventLoop::TimerId timer_ = 0;

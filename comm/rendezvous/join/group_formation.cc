@@ -73,7 +73,7 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
   arrived_.nodes = request.meeting.placement.nodes.size();
   arrived_.local_size = request.self.claims.front().local_size;
   arrived_.below = place_.ranks_below;
-  arrived_.local = static_cast<int>(request.self.claims.size());
+  arrived_.Count({{}, {request.self}}, true);
   children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
                          [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
                            OnChildClosed(source, child);
@@ -155,7 +155,7 @@ void GroupFormation::OnLater(ByteView frame) {
 }
 
 void GroupFormation::OnLeaderLost(ProcessInfo leader) {
-  if (!lost_leader()) arrived_.local += static_cast<int>(leader.claims.size());
+  arrived_.Count({{}, {leader}}, true);
   members_.SetLostLeader(std::move(leader));
   events_.on_leader_lost();
 }
@@ -220,7 +220,6 @@ void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
   arrived_.Count(hello, child->same_node);
   bool rank_zero = false;
   for (const ProcessInfo& member : hello.members) {
-    child->nodes.insert(member.node);
     if (member.refused && !root_) OnFailureBelow(RefusalOf(member));
     for (const RankClaim& claim : member.claims) {
       child->ranks.push_back(claim.rank);

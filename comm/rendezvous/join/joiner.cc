@@ -178,7 +178,7 @@ void Joiner::Fail(Failure failure, bool from_above) {
   notice_ = std::make_unique<FailureNotice>(
       loop_,
       FailureNotice::Params{std::move(failure), from_above, formation_.failure_below().has_value(), arrived,
-                            request_.self.agreement.restart, request_.self.node,
+                            formation_.TakeUnsent(), request_.self.agreement.restart, request_.self.node,
                             stays ? request_.late_nodes : Duration::zero(),
                             formation_.lost_leader() ? Deadline::Never() : formation_.RootDeadline(),
                             formation_.AcceptanceOfChildren(MillisecondsLeft(formation_.RootDeadline()))},

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -25,10 +24,9 @@ class ChildLinks {
 
   struct Child {
     std::unique_ptr<net::FrameStream> stream;
-    std::string name;               // for messages: "pid 4711 on this node", "198.18.1.3:51234"
-    bool same_node = false;         // over a Unix socket
-    std::vector<int> ranks{};       // that it represents
-    std::set<std::string> nodes{};  // of those ranks, as its hellos name them
+    std::string name;          // for messages: "pid 4711 on this node", "198.18.1.3:51234"
+    bool same_node = false;    // over a Unix socket
+    std::vector<int> ranks{};  // that it represents
   };
   using OnFrame = std::function<void(Source source, ByteView frame)>;
   using OnClose = std::function<void(Source source, const Child& child, const Error& reason)>;

@@ -3,10 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -28,39 +29,59 @@ using Arrivals = std::map<int, Arrival>;
 // The number of arrived ranks, among those that a process waits for: all at the root, those of its node at a
 // leader.
 struct ArrivedRanks {
+  struct Node {
+    int ranks = 0;
+    int size = -1;  // of the node; -1: unknown
+
+    bool Whole() const { return ranks > 0 && ranks >= size; }
+  };
+
   bool root = false;
   bool leader = false;  // of its node; the root is one, too
   int world_size = 0;
-  size_t nodes = 0;                        // of the launch; 0: unknown
-  int local_size = -1;                     // ranks of this node; -1: unknown
-  int local = 0;                           // of them have come, with the process's own
-  int remote = 0;                          // have come from other nodes
-  std::set<std::string> notified_nodes{};  // other nodes that have received the group's failure
-  int below = 0;  // ranks on the nodes below this one in the tree of leaders; -1: unknown
-  std::unordered_set<size_t> processes{};  // that are counted in `local` and `remote`: IdentityOf
+  size_t nodes = 0;     // of the launch; 0: unknown
+  int local_size = -1;  // ranks of this node; -1: unknown
+  int local = 0;        // of them have come, with the process's own
+  int remote = 0;       // have come from other nodes
+  int below = 0;        // ranks on the nodes below this one in the tree of leaders; -1: unknown
+  std::unordered_set<size_t> processes{};           // that are counted in `local` and `remote`: IdentityOf
+  std::unordered_map<std::string, Node> by_node{};  // the counted ranks
+  size_t whole_nodes = 0;                           // of these; of a node of unknown size one rank is enough
 
   bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }
   // And those below it.
   bool WholeSubtreeIsHere() const { return WholeNodeIsHere() && below >= 0 && remote >= below; }
-  // Each process once: one whose leader ends after its hello comes again by itself.
+  // Each process once: one whose leader ends after its hello comes again by itself, and reports that leader.
   void Count(const Hello& hello, bool same_node) {
     for (const ProcessInfo& member : hello.members) {
-      if (member.pid == 0 || !processes.insert(IdentityOf(member)).second) continue;
-      (same_node ? local : remote) += static_cast<int>(member.claims.size());
+      const bool first = processes.insert(IdentityOf(member, 0)).second;
+      if (member.pid == 0 ? first : processes.insert(IdentityOf(member, member.pid)).second)
+        Add(member, same_node, 1);
     }
   }
   // They may come again.
   void Discount(const std::vector<ProcessInfo>& members, bool same_node) {
     for (const ProcessInfo& member : members) {
-      if (processes.erase(IdentityOf(member)) > 0)
-        (same_node ? local : remote) -= static_cast<int>(member.claims.size());
+      const bool counted = processes.erase(IdentityOf(member, 0)) > 0;
+      if (member.pid == 0 ? counted : processes.erase(IdentityOf(member, member.pid)) > 0)
+        Add(member, same_node, -1);
     }
   }
 
+ private:
+  void Add(const ProcessInfo& process, bool same_node, int sign) {
+    const int ranks = sign * static_cast<int>(process.claims.size());
+    (same_node ? local : remote) += ranks;
+    Node& node = by_node[process.node];
+    whole_nodes -= node.Whole() ? 1 : 0;
+    node.ranks += ranks;
+    if (!process.claims.empty()) node.size = std::max(node.size, process.claims.front().local_size);
+    whole_nodes += node.Whole() ? 1 : 0;
+  }
   // With its rank: in containers of their own, several processes of a node have the same number.
-  static size_t IdentityOf(const ProcessInfo& process) {
+  static size_t IdentityOf(const ProcessInfo& process, int pid) {
     const int rank = process.claims.empty() ? -1 : process.claims.front().rank;
-    return std::hash<std::string>()(fmt::format("{} {} {}", rank, process.pid, process.node));
+    return std::hash<std::string>()(fmt::format("{} {} {}", rank, pid, process.node));
   }
 };
 

@@ -11,9 +11,14 @@ namespace {
 using std::chrono::seconds;
 
 // Of four ranks on two nodes, two of them here.
-ArrivedRanks Arrived(bool root, bool leader, int local, int remote,
-                     std::set<std::string> notified_nodes = {}) {
-  return {root, leader, 4, 2, 2, local, remote, std::move(notified_nodes)};
+ArrivedRanks Arrived(bool root, bool leader, int local, int remote) {
+  ArrivedRanks arrived{root, leader, 4, 2, 2};
+  const auto add = [&arrived](int first, int ranks, const std::string& node, bool here) {
+    for (int i = 0; i < ranks; ++i) arrived.Count(HelloOf({PartyOf(first + i, node, 4, i, 2)}), here);
+  };
+  add(0, local, "a", true);
+  add(2, remote, "b", false);
+  return arrived;
 }
 
 ArrivedRanks WithoutLayout(ArrivedRanks arrived) {
@@ -33,9 +38,9 @@ TEST(MoreNodesMayCome, ToTheRootFromAnyNodeToALeaderFromItsOwn) {
            Row{"a leader without its follower", Arrived(false, true, 1, 0), true},
            Row{"a leader with its node", Arrived(false, true, 2, 0), false},
            Row{"a leader of unknown many", WithoutLayout(Arrived(false, true, 2, 0)), true},
-           Row{"a root without its own node", Arrived(true, true, 1, 2, {"b"}), true},
-           Row{"a root whose other node is not told", Arrived(true, true, 2, 2), true},
-           Row{"a root whose other node has the failure", Arrived(true, true, 2, 0, {"b"}), false},
+           Row{"a root without a rank of its own node", Arrived(true, true, 1, 2), true},
+           Row{"a root without a rank of the other node", Arrived(true, true, 2, 1), true},
+           Row{"a root with both nodes", Arrived(true, true, 2, 2), false},
            Row{"a root without layout and a rank", WithoutLayout(Arrived(true, true, 1, 2)), true},
            Row{"a root without layout and all ranks", WithoutLayout(Arrived(true, true, 1, 3)), false},
        }) {
@@ -57,8 +62,7 @@ TEST(TimeToStay, IsLateNodesAtMostAndEndsAtTheDeadline) {
            Row{"the deadline is near", root, Code::kPeerLost, seconds(3), seconds(3)},
            Row{"the deadline is over", root, Code::kPeerLost, seconds(-3), seconds(0)},
            Row{"it is the deadline", root, Code::kDeadline, seconds(60), std::nullopt},
-           Row{"all have the failure", Arrived(true, true, 2, 2, {"b"}), Code::kPeerLost, seconds(60),
-               std::nullopt},
+           Row{"all have the failure", Arrived(true, true, 2, 2), Code::kPeerLost, seconds(60), std::nullopt},
            Row{"a root without layout", WithoutLayout(root), Code::kPeerLost, seconds(60), seconds(10)},
            Row{"a leader", Arrived(false, true, 1, 0), Code::kPeerLost, seconds(60), seconds(10)},
            Row{"a leader that knows of no other", WithoutLayout(Arrived(false, true, 1, 0)), Code::kPeerLost,
@@ -79,18 +83,21 @@ TEST(DescribeLateRanks, CountsThoseOfTheGroupOrOfTheNode) {
   EXPECT_EQ(DescribeLateRanks(WithoutLayout(Arrived(false, true, 1, 0)), "a"), "the other ranks");
 }
 
-// At the root, of ranks on the nodes a, b and c.
+// At the root, of ranks on the nodes a, b and c, with two on b.
 class FailureNoticeTest : public testing::Test {
  protected:
   // The leader of a node, or a rank whose leader has ended: it reads the failure, and hangs up.
-  void Come(int rank, const std::string& node) {
-    Connect();
-    peers.back()->Send(Encode(HelloOf({PartyOf(rank, node, 4)})));
+  void Come(int rank, const std::string& node, bool same_node = false) {
+    Connect(same_node);
+    peers.back()->Send(HelloFrom(rank, node));
   }
-  void Connect() {
+  static Bytes HelloFrom(int rank, const std::string& node) {
+    return Encode(HelloOf({PartyOf(rank, node, 4, rank == 2 ? 1 : 0, node == "b" ? 2 : 1)}));
+  }
+  void Connect(bool same_node) {
     auto [near, far] = net::SocketPair();
     children.Add(std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage),
-                 "198.18.1.9:51234", false);
+                 "198.18.1.9:51234", same_node);
     peers.push_back(std::make_unique<net::FrameStream>(*loop, std::move(far), kLongestMessage));
     net::FrameStream& peer = *peers.back();
     peer.Start(
@@ -100,11 +107,8 @@ class FailureNoticeTest : public testing::Test {
         [](const Error&) {});
   }
   FailureNotice Notice() {
-    ArrivedRanks arrived;
-    arrived.root = arrived.leader = true;
-    arrived.world_size = 4;
-    arrived.nodes = 3;
-    arrived.local = arrived.local_size = 1;
+    ArrivedRanks arrived{true, true, 4, 3, 1};
+    arrived.Count(HelloOf({PartyOf(0, "a", 4, 0, 1)}), true);
     return FailureNotice(*loop,
                          {.failure = {{Code::kAuthentication, "rank 1 has no proof", ""}, 1, -1, ""},
                           .arrived = arrived,
@@ -129,11 +133,44 @@ TEST_F(FailureNoticeTest, TheRootStaysForANodeOfWhichNoRankHasCome) {
   EXPECT_TRUE(loop.Until([&] { return done; }));
 }
 
-TEST_F(FailureNoticeTest, ALeaderThatHadNotSentItsHelloIsANode) {
-  Connect();
+// Seed 400658: the node's leader had ended, and its later ranks found no process with the failure.
+TEST_F(FailureNoticeTest, TheRootStaysForARankOfANodeOfWhichAnotherHasCome) {
   const FailureNotice notice = Notice();
+  Come(3, "c");
   Come(1, "b");
+  ASSERT_TRUE(loop.Until([&] { return children.empty(); }));
+  EXPECT_FALSE(done);
+  Come(2, "b");
   EXPECT_TRUE(loop.Until([&] { return done; }));
+}
+
+// Also the one that it had not sent when it received the failure.
+TEST_F(FailureNoticeTest, ALeaderHandsOnTheHellosOfItsNodeWhileItStays) {
+  auto [near, far] = net::SocketPair();
+  net::FrameStream root(*loop, std::move(far), kLongestMessage);
+  std::vector<int> ranks;
+  bool closed = false;
+  root.Start(
+      [&](ByteView frame) {
+        if (const Result<Hello> hello = DecodeHello(frame))
+          ranks.push_back(hello->members.front().claims.front().rank);
+      },
+      [&](const Error&) { closed = true; });
+  ArrivedRanks arrived{false, true, 4, 3, 2};
+  arrived.Count(HelloOf({PartyOf(1, "b", 4, 0, 2)}), true);
+  const FailureNotice notice(*loop,
+                             {.failure = {{Code::kPeerLost, "rank 3 ended", ""}, 3, -1, ""},
+                              .from_above = true,
+                              .arrived = arrived,
+                              .unsent = {HelloOf({PartyOf(1, "b", 4, 0, 2)})},
+                              .late_nodes = seconds(60)},
+                             std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage),
+                             children, [this] { done = true; });
+  ASSERT_TRUE(loop.Until([&] { return ranks == std::vector{1}; }));
+  EXPECT_FALSE(closed);
+  Come(2, "b", true);
+  EXPECT_TRUE(loop.Until([&] { return done && closed; }));
+  EXPECT_EQ(ranks, (std::vector{1, 2}));
 }
 
 }  // namespace

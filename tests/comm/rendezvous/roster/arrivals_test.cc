@@ -29,6 +29,30 @@ TEST(ArrivedRanks, CountsTwoProcessesOfOneRankTwice) {
   EXPECT_EQ(arrived.remote, 2);
 }
 
+// Its followers report it, and one of them may be the root.
+TEST(ArrivedRanks, CountsALostLeaderThatHadNotCome) {
+  ArrivedRanks arrived;
+  for (int i = 0; i < 2; ++i) arrived.Count({{}, {Process("a", 0, 0), Process("a", 11, 1)}}, true);
+  EXPECT_EQ(arrived.local, 2);
+  arrived.Discount({Process("a", 0, 0), Process("a", 11, 1)}, true);
+  EXPECT_EQ(arrived.local, 0);
+}
+
+TEST(ArrivedRanks, ANodeIsWholeWithAsManyRanksAsItsProcessesClaim) {
+  const auto process = [](const std::string& node, int rank, int local_size) {
+    ProcessInfo info = Process(node, 10, rank);
+    info.claims.front().local_size = local_size;
+    return info;
+  };
+  ArrivedRanks arrived;
+  arrived.Count({{}, {process("a", 0, 2), process("b", 2, -1), process("c", 3, 1)}}, false);
+  EXPECT_EQ(arrived.whole_nodes, 2);
+  arrived.Count({{}, {process("a", 1, 2)}}, false);
+  EXPECT_EQ(arrived.whole_nodes, 3);
+  arrived.Discount({process("a", 1, 2), process("b", 2, -1)}, false);
+  EXPECT_EQ(arrived.whole_nodes, 1);
+}
+
 // Each rank is in a container with process numbers of its own.
 TEST(ArrivedRanks, CountsTwoProcessesOfOneNumber) {
   ArrivedRanks arrived;
