@@ -128,7 +128,7 @@ Result<auth::Prover*> RootConnection::GetProver() {
 
 void RootConnection::Go() {
   if (IsRoot(request_.meeting, request_.self.node, formation_.HasRankZero())) return BecomeRoot();
-  if (formation_.leader() && formation_.place().children > 0) ListenForChildren();
+  if (formation_.leader() && formation_.place().accepts_leaders) ListenForChildren();
   Search();
 }
 

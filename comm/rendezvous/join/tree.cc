@@ -29,12 +29,10 @@ std::vector<size_t> LeaderTree::Above(size_t node) const {
   const size_t parent = Parent(node);
   above.push_back(parent);
   if (parent == 0) return above;
-  // Of those beside the parent the first ones have children. The children of an absent node spread over them.
-  const size_t first = FirstChild(Parent(parent));
-  size_t beside = 0;
-  while (beside < fan_out_ && Children(first + beside) > 0) ++beside;
-  if (beside > 1) {
-    const size_t choice = first + (node - 1) % fan_out_ % (beside - 1);
+  // The children of an absent node spread over all nodes beside it.
+  const size_t beside = Children(Parent(parent)) - 1;
+  if (beside > 0) {
+    const size_t choice = FirstChild(Parent(parent)) + PlaceBelowParent(node) % beside;
     above.push_back(choice < parent ? choice : choice + 1);
   }
   std::ranges::copy(AboveParent(node), std::back_inserter(above));
@@ -50,6 +48,11 @@ std::vector<size_t> LeaderTree::AboveParent(size_t node) const {
 size_t LeaderTree::Children(size_t node) const {
   const size_t first = FirstChild(node);
   return first < nodes_ ? std::min(fan_out_, nodes_ - first) : 0;
+}
+
+// The first of the nodes beside it has children if any of them has.
+bool LeaderTree::AcceptsLeaders(size_t node) const {
+  return Children(node) > 0 || (node > 0 && Children(FirstChild(Parent(node))) > 0);
 }
 
 std::vector<size_t> LeaderTree::Below(size_t node) const {
@@ -70,6 +73,7 @@ TreePlace PlaceInTree(const Meeting& meeting, const std::string& node, size_t fa
   TreePlace place;
   for (const size_t above : tree.Above(*number)) place.above.push_back(nodes[above].name);
   place.children = tree.Children(*number);
+  place.accepts_leaders = tree.AcceptsLeaders(*number);
   for (const size_t below : tree.Below(*number)) {
     const int tasks = nodes[below].tasks;
     place.ranks_below = tasks > 0 && place.ranks_below >= 0 ? place.ranks_below + tasks : -1;

@@ -18,12 +18,14 @@ class LeaderTree {
   // All leaders connect to the root if they are hardly more than `fan_out`, or that is 0.
   LeaderTree(size_t nodes, size_t fan_out);
 
-  // The nodes to connect to, in turn until one accepts: the parent, a node beside it that has children too, then the nodes
-  // above it, the root last. Empty for the root.
+  // The nodes to connect to, in turn until one accepts: the parent, a node beside it, then the nodes above it, the root last.
+  // Empty for the root.
   std::vector<size_t> Above(size_t node) const;
   // The last of these: the nodes above the parent, the root last.
   std::vector<size_t> AboveParent(size_t node) const;
   size_t Children(size_t node) const;
+  // Whether other leaders may connect to it: its children, or those of an absent node beside it.
+  bool AcceptsLeaders(size_t node) const;
   // The number of a node, from 0, among the children of its parent.
   size_t PlaceBelowParent(size_t node) const { return (node - 1) % fan_out_; }
   // All nodes that a node speaks for, without itself.
@@ -41,6 +43,7 @@ class LeaderTree {
 struct TreePlace {
   std::vector<std::string> above;  // LeaderTree::Above; empty if the list does not lead to the root
   size_t children = 0;
+  bool accepts_leaders = false;
   int ranks_below = 0;  // on the nodes below; -1: unknown
 
   friend bool operator==(const TreePlace&, const TreePlace&) = default;

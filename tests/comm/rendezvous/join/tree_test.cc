@@ -48,9 +48,28 @@ TEST(LeaderTree, ALeaderTriesItsParentThenANodeBesideThenThoseAbove) {
   for (const auto& [node, expected] : above) EXPECT_EQ(tree.Above(node), expected) << node;
 }
 
-TEST(LeaderTree, ANodeBesideTheParentHasChildrenToo) {
-  EXPECT_THAT(LeaderTree(5, 3).Above(4), ElementsAre(1, 0));
-  EXPECT_THAT(LeaderTree(8, 3).Above(4), ElementsAre(1, 2, 0));
+TEST(LeaderTree, TheNodeBesideTheParentNeedsNoChildren) {
+  EXPECT_THAT(LeaderTree(5, 3).Above(4), ElementsAre(1, 2, 0));
+  EXPECT_THAT(LeaderTree(4, 1).Above(3), ElementsAre(2, 1, 0));
+}
+
+// In these sizes no other node, one other node, and all other nodes beside the absent one have children.
+TEST(LeaderTree, TheChildrenOfAnAbsentNodeGiveEachOtherAtMostTwoMore) {
+  for (const size_t nodes : {130, 226, 300, 12657, 20000}) {
+    const LeaderTree tree(nodes, kFanOut);
+    std::map<size_t, size_t> more;
+    for (size_t i = 0; i < tree.Children(1); ++i) ++more[tree.Above(tree.Below(1)[i])[1]];
+    for (const auto& [node, count] : more) {
+      EXPECT_LE(count, 2) << node << " of " << nodes;
+      EXPECT_TRUE(tree.AcceptsLeaders(node)) << node << " of " << nodes;
+    }
+  }
+}
+
+TEST(LeaderTree, OnlyNodesThatAnotherMayConnectToAcceptLeaders) {
+  const LeaderTree tree(12, 3);
+  for (size_t node = 0; node < 12; ++node) EXPECT_EQ(tree.AcceptsLeaders(node), node < 4) << node;
+  EXPECT_FALSE(LeaderTree(128, kFanOut).AcceptsLeaders(1));
 }
 
 TEST(LeaderTree, EachNodeIsBelowItsParentAndNoNodeHasMoreChildrenThanTheFanOut) {
@@ -73,11 +92,12 @@ Meeting Launch(FindRoot find_root, int tasks) {
 
 TEST(PlaceInTree, HasTheNamesOfTheNodesAboveAndTheNumberOfRanksBelow) {
   const Meeting meeting = Launch(FindRoot::kFirstNode, 8);
-  EXPECT_EQ(PlaceInTree(meeting, "a", 2), (TreePlace{{}, 2, 32}));
-  EXPECT_EQ(PlaceInTree(meeting, "b", 2), (TreePlace{{"a"}, 2, 16}));
-  EXPECT_EQ(PlaceInTree(meeting, "e", 2), (TreePlace{{"b", "a"}, 0, 0}));
-  EXPECT_EQ(PlaceInTree(meeting, "e", kFanOut), (TreePlace{{"a"}, 0, 0}));
-  EXPECT_EQ(PlaceInTree(Launch(FindRoot::kFirstNode, 0), "b", 2), (TreePlace{{"a"}, 2, -1}));
+  EXPECT_EQ(PlaceInTree(meeting, "a", 2), (TreePlace{{}, 2, true, 32}));
+  EXPECT_EQ(PlaceInTree(meeting, "b", 2), (TreePlace{{"a"}, 2, true, 16}));
+  EXPECT_EQ(PlaceInTree(meeting, "c", 2), (TreePlace{{"a"}, 0, true, 0}));
+  EXPECT_EQ(PlaceInTree(meeting, "e", 2), (TreePlace{{"b", "c", "a"}, 0, false, 0}));
+  EXPECT_EQ(PlaceInTree(meeting, "e", kFanOut), (TreePlace{{"a"}, 0, false, 0}));
+  EXPECT_EQ(PlaceInTree(Launch(FindRoot::kFirstNode, 0), "b", 2), (TreePlace{{"a"}, 2, true, -1}));
 }
 
 TEST(PlaceInTree, WithoutTheRootOnTheFirstNodeThereIsNone) {
@@ -93,7 +113,7 @@ TEST(IsAbove, NoNodeIsAboveItselfOrAboveThoseThatItConnectsTo) {
   const Meeting meeting = Launch(FindRoot::kFirstNode, 8);
   EXPECT_TRUE(IsAbove(meeting, "b", "d", 2));
   EXPECT_TRUE(IsAbove(meeting, "a", "d", 2));
-  EXPECT_FALSE(IsAbove(meeting, "c", "d", 2));
+  EXPECT_TRUE(IsAbove(meeting, "c", "d", 2)) << "in the place of b";
   EXPECT_FALSE(IsAbove(meeting, "b", "b", 2));
   EXPECT_FALSE(IsAbove(meeting, "d", "b", 2));
   EXPECT_FALSE(IsAbove(meeting, "b", "f", 2));
