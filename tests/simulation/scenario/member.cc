@@ -13,6 +13,7 @@ namespace muster::simulation {
 namespace {
 
 constexpr uint16_t kEndpointPort = 29500;
+constexpr int kOtherSecrets = 99;
 constexpr int kLastTurnsMilliseconds = 1000;
 
 std::string NodeName(int node) { return fmt::format("n{}", node); }
@@ -66,7 +67,10 @@ rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& p
                                    Bytes(payload.begin(), payload.end())});
   }
   request.options.auth = AuthMethod::kSecret;
-  const int secret = outcome.wrong_secret ? 99 : launch.follows >= 0 ? launch.follows : plan.launch;
+  // Two processes with one other secret would be a group of their own.
+  const int secret = outcome.wrong_secret  ? kOtherSecrets + static_cast<int>(outcome.number)
+                     : launch.follows >= 0 ? launch.follows
+                                           : plan.launch;
   request.secret =
       *auth::JobSecret::Parse(fmt::format("{:016x}{:048x}", scenario.seed, secret), "the scenario");
   request.timeouts.rendezvous = launch.rendezvous;
