@@ -10,11 +10,22 @@ namespace {
 // A level more for a few nodes would cost more than it saves.
 bool IsStar(size_t nodes, size_t fan_out) { return fan_out == 0 || nodes <= fan_out + fan_out / 7; }
 
-// Only with the root on the first node does the list lead to it.
-std::optional<size_t> NumberOf(const Meeting& meeting, const std::string& node) {
-  const SharedList<Placement::Node>& nodes = meeting.placement.nodes;
-  const auto found = std::ranges::find(nodes, node, &Placement::Node::name);
-  if (meeting.find_root != FindRoot::kFirstNode || found == nodes.end()) return std::nullopt;
+// The names of a cluster differ at their ends.
+bool IsNamed(const Placement::Node& node, const std::string& name) {
+  return !name.empty() && node.name.ends_with(name.back()) && node.name == name;
+}
+
+// Only with the root on the first node does the list lead to it. The search begins at `likely`.
+std::optional<size_t> NumberOf(const Meeting& meeting, const std::string& node, size_t likely = 0) {
+  const std::vector<Placement::Node>& nodes = meeting.placement.nodes;
+  if (meeting.find_root != FindRoot::kFirstNode) return std::nullopt;
+  const auto is_named = [&node](const Placement::Node& one) { return IsNamed(one, node); };
+  const auto middle = nodes.begin() + static_cast<ptrdiff_t>(std::min(likely, nodes.size()));
+  auto found = std::find_if(middle, nodes.end(), is_named);
+  if (found == nodes.end()) {
+    found = std::find_if(nodes.begin(), middle, is_named);
+    if (found == middle) return std::nullopt;
+  }
   return static_cast<size_t>(found - nodes.begin());
 }
 
@@ -82,10 +93,10 @@ TreePlace PlaceInTree(const Meeting& meeting, const std::string& node, size_t fa
 }
 
 bool IsAbove(const Meeting& meeting, const std::string& node, const std::string& child, size_t fan_out) {
+  const LeaderTree tree(meeting.placement.nodes.size(), fan_out);
   const std::optional<size_t> above = NumberOf(meeting, node);
-  const std::optional<size_t> below = NumberOf(meeting, child);
-  if (!above || !below) return false;
-  return std::ranges::count(LeaderTree(meeting.placement.nodes.size(), fan_out).Above(*below), *above) > 0;
+  const std::optional<size_t> below = above ? NumberOf(meeting, child, *above * fan_out + 1) : std::nullopt;
+  return below && std::ranges::count(tree.Above(*below), *above) > 0;
 }
 
 // A leader whose parent was missing is connected to a node beside the parent, or to one above it.

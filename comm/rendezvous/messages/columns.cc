@@ -184,8 +184,17 @@ inline bool NumberCursor::BeginGroup() {
 inline bool NumberCursor::Pass(size_t items) {
   // Two numbers differ by less.
   constexpr int64_t kLongestStep = int64_t{1} << 32;
+  Start before_last{};
+  Start last{};
   while (items > 0) {
-    if (left_ == 0 && !BeginGroup()) return false;
+    if (left_ == 0) {
+      if (const size_t skipped = SkipEqual(before_last, items); skipped > 0) {
+        items -= skipped;
+        last = {};
+      }
+      before_last = std::exchange(last, {rest_, value_, items});
+      if (!BeginGroup()) return false;
+    }
     const uint64_t passed = repeated_ ? std::min<uint64_t>(items, left_) : 1;
     if (!repeated_) {
       const std::optional<uint64_t> step = TakeNumber(rest_);
@@ -202,6 +211,22 @@ inline bool NumberCursor::Pass(size_t items) {
     items -= static_cast<size_t>(passed);
   }
   return true;
+}
+
+// The ranks of a regular layout have two groups for each node, always the same. Skips all but the last of the equal parts that
+// follow those since `start`. In between no number is the least or the most. Returns the number of items.
+inline size_t NumberCursor::SkipEqual(const Start& start, size_t items) {
+  // Most parts that differ do so in the first number of a group of single ones.
+  if (start.rest.size() < 2 || rest_.size() < 2 || start.rest[1] != rest_[1]) return 0;
+  if ((static_cast<uint8_t>(start.rest[0]) & kRepeated) != 0) return 0;
+  const size_t bytes = start.rest.size() - rest_.size();
+  const size_t each = start.items - items;
+  const size_t parts = items / each;
+  if (parts < 2 || parts * bytes > rest_.size()) return 0;
+  if (start.rest.substr(0, parts * bytes) != rest_.substr(0, parts * bytes)) return 0;
+  rest_.remove_prefix((parts - 1) * bytes);
+  value_ += (value_ - start.value) * static_cast<int64_t>(parts - 1);
+  return (parts - 1) * each;
 }
 
 // Every process passes over the columns of all ranks. A copy stays in registers meanwhile.

@@ -50,8 +50,16 @@ class NumberCursor {
   std::string_view rest() const { return rest_; }
 
  private:
+  // The place before a group.
+  struct Start {
+    std::string_view rest;
+    int64_t value = 0;
+    size_t items = 0;  // to pass from here
+  };
+
   bool BeginGroup();
   bool Pass(size_t items);
+  size_t SkipEqual(const Start& start, size_t items);
 
   std::string_view rest_;
   uint64_t left_ = 0;  // items of this group

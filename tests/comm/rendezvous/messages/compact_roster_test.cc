@@ -192,6 +192,48 @@ TEST(Columns, TextsThatCountTakeAFewBytes) {
   EXPECT_EQ(ReadTexts(bytes, texts.size(), 1000), std::vector<std::string>{"malformed"});
 }
 
+// Equal parts are decoded once; the last one, and those after an irregular node, are not equal to the first.
+TEST(Columns, NumbersOfALayoutAreReadAsWritten) {
+  for (int ranks = 1; ranks <= 20; ++ranks) {
+    std::vector<int> nodes;
+    std::vector<int> local_ranks;
+    for (int node = 0; node < 300; ++node) {
+      for (int local = 0; local < (node == 200 ? ranks + 3 : ranks); ++local) {
+        nodes.push_back(node == 250 ? 777 : node);
+        local_ranks.push_back(local);
+      }
+    }
+    for (const std::vector<int>& numbers : {nodes, local_ranks}) {
+      ColumnWriter writer;
+      writer.Numbers(numbers);
+      const Bytes bytes = writer.Take();
+      ColumnReader reader(bytes, 0);
+      const NumberColumn column = reader.Numbers(numbers.size());
+      EXPECT_TRUE(reader.Finish());
+      EXPECT_EQ(column.All(), numbers) << ranks;
+      EXPECT_EQ(column.least(), 0) << ranks;
+      EXPECT_EQ(column.most(), std::ranges::max(numbers)) << ranks;
+      EXPECT_EQ(column.Find(777).size(), std::ranges::count(numbers, 777)) << ranks;
+    }
+  }
+}
+
+TEST(Columns, NumbersThatLeaveAnIntInEqualPartsAreMalformed) {
+  constexpr int kStep = 1 << 28;
+  ColumnWriter writer;
+  writer.Numbers({kStep, kStep, kStep, kStep});
+  const Bytes part = writer.Take();
+  const auto most_of = [&](int parts) {
+    Bytes bytes;
+    for (int i = 0; i < parts; ++i) bytes.insert(bytes.end(), part.begin(), part.end());
+    ColumnReader reader(bytes, 0);
+    const NumberColumn column = reader.Numbers(size_t{4} * static_cast<size_t>(parts));
+    return reader.Finish() ? column.most() : -1;
+  };
+  EXPECT_EQ(most_of(7), 7 * kStep);
+  EXPECT_EQ(most_of(8), -1);
+}
+
 TEST(Columns, NumbersOutsideOfAnIntAreMalformed) {
   ColumnWriter writer;
   writer.Numbers({std::numeric_limits<int>::max()});
