@@ -59,8 +59,8 @@ struct Absent {
 struct Incomplete {
   Error error;
   std::string claim;  // "RANK=3, WORLD_SIZE=8": the evidence for `rank` and `size`
-  std::optional<int> rank;
-  std::optional<int> size;
+  std::optional<int> rank = {};
+  std::optional<int> size = {};
   // It cannot describe the same world as a Slurm step, whatever its numbers (a PMIx server that is not
   // Slurm's).
   bool foreign_to_slurm = false;

@@ -56,16 +56,17 @@ Result<Candidate> ReadTuple(std::string_view launcher, const Environment& enviro
   return candidate;
 }
 
+Probed ToProbed(Result<Candidate> candidate) {
+  if (!candidate) return Malformed{std::move(candidate).error()};
+  return *std::move(candidate);
+}
+
 Probed ProbeRow(const Environment& environment, const LauncherRow& row) {
   if (HasNoPair(environment, row.variables)) return Absent{fmt::format("no {}", row.variables.rank)};
   Result<Candidate> candidate = ReadTuple(row.name, environment, row.variables);
   if (!candidate) return Malformed{std::move(candidate).error()};
-  RankTuple& tuple = candidate->tuple;
-  std::optional<std::string> id;
-  if (!row.job_id.empty()) ReadText(environment, row.job_id, "job.id", id, *candidate);
+  ReadJobId(environment, {row.job_id}, *candidate);
   if (!row.node.empty()) ReadNode(environment, row.node, *candidate);
-  tuple.job.id = id.value_or("");
-  tuple.job.key = JobKey(row.name, tuple.job);
   return *std::move(candidate);
 }
 
@@ -73,18 +74,13 @@ Probed ProbeTorchRow(const Environment& environment, const LauncherRow& row) {
   Probed probed = ProbeRow(environment, row);
   auto* candidate = std::get_if<Candidate>(&probed);
   if (candidate == nullptr) return probed;
-  auto master = ReadMaster(environment);
-  if (!master) return Malformed{std::move(master).error()};
-  candidate->tuple.master = *master;
-  if (*master) candidate->sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
+  if (auto status = ReadMaster(environment, *candidate); !status) return Malformed{std::move(status).error()};
   return probed;
 }
 
 Incomplete NodeScoped(std::string claim, std::string hint) {
   return {{Code::kBadEnvironment, fmt::format("{}: a node, not a process's rank", claim), std::move(hint)},
-          std::move(claim),
-          std::nullopt,
-          std::nullopt};
+          std::move(claim)};
 }
 
 Status CheckBounds(const RankTuple& tuple, const TupleVariables& variables) {
@@ -118,6 +114,12 @@ Result<std::optional<Endpoint>> ReadMaster(const Environment& environment) {
   return Endpoint{std::string(*address), *number};
 }
 
+Status ReadMaster(const Environment& environment, Candidate& candidate) {
+  MUSTER_TRY(candidate.tuple.master, ReadMaster(environment));
+  if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
+  return {};
+}
+
 void ReadText(const Environment& environment, std::string_view variable, std::string_view field,
               std::optional<std::string>& value, Candidate& candidate) {
   const auto text = environment.Get(variable);
@@ -129,6 +131,17 @@ void ReadText(const Environment& environment, std::string_view variable, std::st
 void ReadNode(const Environment& environment, std::string_view variable, Candidate& candidate) {
   if (IsLoopback(environment.Get(variable).value_or("localhost"))) return;
   ReadText(environment, variable, "node", candidate.tuple.node, candidate);
+}
+
+void ReadJobId(const Environment& environment, std::initializer_list<std::string_view> variables,
+               Candidate& candidate) {
+  RankTuple& tuple = candidate.tuple;
+  std::optional<std::string> id;
+  for (const std::string_view variable : variables) {
+    if (!id && !variable.empty()) ReadText(environment, variable, "job.id", id, candidate);
+  }
+  tuple.job.id = id.value_or("");
+  tuple.job.key = JobKey(tuple.launcher, tuple.job);
 }
 
 bool IsLoopback(std::string_view host) {

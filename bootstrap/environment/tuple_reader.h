@@ -2,6 +2,7 @@
 // rank inside its world. Used by every probe.
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
 #include "bootstrap/environment/candidate.h"
@@ -36,6 +37,8 @@ struct LauncherRow {
   std::string_view node;    // the variable that names this node; empty: none
 };
 
+Probed ToProbed(Result<Candidate> candidate);
+
 // Absent without the pair, else as ReadTuple, with job and node.
 Probed ProbeRow(const Environment& environment, const LauncherRow& row);
 
@@ -52,6 +55,7 @@ Status CheckBounds(const RankTuple& tuple, const TupleVariables& variables);
 // MASTER_ADDR and MASTER_PORT; absent unless both are set, and for port 0 in a world of one. Error:
 // kBadEnvironment naming MASTER_PORT.
 Result<std::optional<Endpoint>> ReadMaster(const Environment& environment);
+Status ReadMaster(const Environment& environment, Candidate& candidate);
 
 // Sets the field and notes its origin; does nothing if the variable is absent or empty.
 void ReadText(const Environment& environment, std::string_view variable, std::string_view field,
@@ -59,6 +63,10 @@ void ReadText(const Environment& environment, std::string_view variable, std::st
 
 // As ReadText for the node's name; passes over "localhost" and its like, which name no node.
 void ReadNode(const Environment& environment, std::string_view variable, Candidate& candidate);
+
+// The job's id from the first of `variables` that is set and not empty, and the key of its job.
+void ReadJobId(const Environment& environment, std::initializer_list<std::string_view> variables,
+               Candidate& candidate);
 
 // Of a host's name or address.
 bool IsLoopback(std::string_view host);

@@ -44,10 +44,7 @@ Result<Candidate> ReadMpi(const Environment& environment) {
     candidate.tuple.master = *endpoint;
     candidate.sources.push_back({"master", "AZ_BATCH_MASTER_NODE", {}});
   }
-  std::optional<std::string> id;
-  ReadText(environment, Mark(environment), "job.id", id, candidate);
-  candidate.tuple.job.id = id.value_or("");
-  candidate.tuple.job.key = JobKey("azureml", candidate.tuple.job);
+  ReadJobId(environment, {Mark(environment)}, candidate);
   return candidate;
 }
 
@@ -56,9 +53,7 @@ Probed ProbeAzureml(const Environment& environment, const ProbeContext&) {
   if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
   if (environment.Has("RANK") && environment.Has("LOCAL_RANK")) return ProbeTorch(environment);
   if (HasNoPair(environment, kMpi)) return Absent{"AZUREML_RUN_ID is set without RANK and LOCAL_RANK"};
-  Result<Candidate> candidate = ReadMpi(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(ReadMpi(environment));
 }
 
 constexpr std::string_view kOthers[] = {"AZUREML_RUN_ID", "AZUREML_EXPERIMENT_ID", "AZ_BATCH_MASTER_NODE",

@@ -26,10 +26,7 @@ Result<Candidate> Read(const Environment& environment) {
   candidate.tuple.rank = *task - 1;
   candidate.tuple.world_size = *slots;
   candidate.sources = {{"rank", "LSF_PM_TASKID - 1", {}}, {"world_size", std::string(kSlots), {}}};
-  std::optional<std::string> id;
-  ReadText(environment, "LSB_JOBID", "job.id", id, candidate);
-  candidate.tuple.job.id = id.value_or("");
-  candidate.tuple.job.key = JobKey("blaunch", candidate.tuple.job);
+  ReadJobId(environment, {"LSB_JOBID"}, candidate);
   return candidate;
 }
 
@@ -41,13 +38,9 @@ Probed ProbeBlaunch(const Environment& environment, const ProbeContext& context)
         {Code::kBadEnvironment,
          fmt::format("{} is a task of LSF's blaunch, but the number of tasks is unknown", claim),
          "if LSB_DJOB_NUMPROC is that number, force it with MUSTER_LAUNCHER=blaunch"},
-        claim,
-        std::nullopt,
-        std::nullopt};
+        claim};
   }
-  Result<Candidate> candidate = Read(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(Read(environment));
 }
 
 constexpr std::string_view kOthers[] = {"LSF_PM_TASKID", "LSB_DJOB_NUMPROC", "LSB_JOBID"};

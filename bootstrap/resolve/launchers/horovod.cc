@@ -40,9 +40,7 @@ Probed ProbeHorovod(const Environment& environment, const ProbeContext&) {
     return Absent{"HOROVOD_RANK is set without HOROVOD_GLOO_RENDEZVOUS_ADDR: left over from a horovodrun",
                   true};
   }
-  Result<Candidate> candidate = Read(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(Read(environment));
 }
 
 constexpr std::string_view kOthers[] = {"HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE", "HOROVOD_HOSTNAME",

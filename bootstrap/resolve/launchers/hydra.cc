@@ -21,10 +21,7 @@ Result<Candidate> Read(const Environment& environment) {
   for (const std::string_view variable : {"PMI_HOSTNAME", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"}) {
     if (!candidate.tuple.node) ReadNode(environment, variable, candidate);
   }
-  std::optional<std::string> id;
-  ReadText(environment, "I_MPI_HYDRA_UUID", "job.id", id, candidate);
-  candidate.tuple.job.id = id.value_or("");
-  candidate.tuple.job.key = JobKey("hydra", candidate.tuple.job);
+  ReadJobId(environment, {"I_MPI_HYDRA_UUID"}, candidate);
   return candidate;
 }
 
@@ -39,13 +36,9 @@ Probed ProbeHydra(const Environment& environment, const ProbeContext&) {
         {Code::kBadEnvironment,
          "PMI_ID is set but PMI_RANK and PMI_SIZE are not: mpiexec -pmi-port does not give the size",
          "start with mpiexec without -pmi-port, or give --rank and --world-size"},
-        "PMI_ID",
-        std::nullopt,
-        std::nullopt};
+        "PMI_ID"};
   }
-  Result<Candidate> candidate = Read(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(Read(environment));
 }
 
 constexpr std::string_view kOthers[] = {"I_MPI_HYDRA_UUID", "PMI_HOSTNAME",

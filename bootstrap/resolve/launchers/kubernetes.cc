@@ -32,9 +32,7 @@ Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
          fmt::format("JOB_COMPLETION_INDEX={} is this pod's number, but the number of pods is unknown",
                      *index),
          "set WORLD_SIZE to the number of pods and MASTER_ADDR and MASTER_PORT to pod 0 in the manifest"},
-        fmt::format("JOB_COMPLETION_INDEX={}", *index),
-        std::nullopt,
-        std::nullopt};
+        fmt::format("JOB_COMPLETION_INDEX={}", *index)};
   }
   return ProbeTorchRow(environment, kRow);
 }

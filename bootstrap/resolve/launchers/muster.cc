@@ -55,9 +55,7 @@ Probed ProbeMuster(const Environment& environment, const ProbeContext& context) 
                     *control),
         true};
   }
-  Result<Candidate> candidate = Read(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(Read(environment));
 }
 
 constexpr std::string_view kOthers[] = {"MUSTER_NODE", "MUSTER_GROUP", "MUSTER_CONTROL", "MUSTER_JOB_KEY",

@@ -89,8 +89,7 @@ Result<Candidate> Infer(const Environment& environment, const Counts& counts, in
                        {"local_world_size", how, {}},
                        {"node_rank", "NODE_RANK", {}},
                        {"num_nodes", fmt::format("WORLD_SIZE / {}", each), {}}};
-  MUSTER_TRY(tuple.master, ReadMaster(environment));
-  if (tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
+  MUSTER_CHECK(ReadMaster(environment, candidate));
   tuple.job.key = JobKey("node-env", tuple.job);
   return candidate;
 }
@@ -107,9 +106,7 @@ Probed ProbeNodeEnv(const Environment& environment, const ProbeContext& context)
     return Incomplete{each.error(), fmt::format("NODE_RANK={}, LOCAL_RANK={}", *counts->node, *counts->local),
                       std::nullopt, counts->world};
   }
-  Result<Candidate> candidate = Infer(environment, *counts, *each);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(Infer(environment, *counts, *each));
 }
 
 constexpr std::string_view kOthers[] = {"NODE_RANK", "LOCAL_RANK",  "WORLD_SIZE", "LOCAL_WORLD_SIZE",

@@ -25,19 +25,13 @@ constexpr TupleVariables kVariables{
 Result<Candidate> Read(const Environment& environment) {
   MUSTER_TRY(Candidate candidate, ReadTuple("openmpi", environment, kVariables));
   ReadText(environment, "PMIX_HOSTNAME", "node", candidate.tuple.node, candidate);
-  std::optional<std::string> id;
-  ReadText(environment, "OMPI_MCA_ess_base_jobid", "job.id", id, candidate);
-  if (!id) ReadText(environment, "PMIX_NAMESPACE", "job.id", id, candidate);
-  candidate.tuple.job.id = id.value_or("");
-  candidate.tuple.job.key = JobKey("openmpi", candidate.tuple.job);
+  ReadJobId(environment, {"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}, candidate);
   return candidate;
 }
 
 Probed ProbeOpenmpi(const Environment& environment, const ProbeContext&) {
   if (HasNoPair(environment, kVariables)) return Absent{"no OMPI_COMM_WORLD_RANK"};
-  Result<Candidate> candidate = Read(environment);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(Read(environment));
 }
 
 constexpr std::string_view kOthers[] = {"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE", "PMIX_HOSTNAME"};

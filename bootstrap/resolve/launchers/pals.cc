@@ -28,8 +28,7 @@ Probed ProbePals(const Environment& environment, const ProbeContext&) {
          fmt::format("PALS_RANKID={} is a rank, but PMI_SIZE, the size of its world, is not set", **rank),
          "give --rank and --world-size, and --endpoint if there is more than one node"},
         fmt::format("PALS_RANKID={}", **rank),
-        **rank,
-        std::nullopt};
+        **rank};
   }
   TupleVariables variables = kVariables;
   if (!environment.Has(variables.local_world_size)) variables.local_world_size = "PMI_LOCAL_SIZE";

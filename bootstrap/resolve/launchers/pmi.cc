@@ -21,13 +21,7 @@ Probed ProbePmi(const Environment& environment, const ProbeContext&) {
   if (job && NamesAnotherSlurmStep(environment, *job)) {
     return Absent{fmt::format("PMI_JOBID={} is not this Slurm step: left over from another one", *job), true};
   }
-  Result<Candidate> candidate = ReadTuple("pmi", environment, kVariables);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  std::optional<std::string> id;
-  ReadText(environment, "PMI_JOBID", "job.id", id, *candidate);
-  candidate->tuple.job.id = id.value_or("");
-  candidate->tuple.job.key = JobKey("pmi", candidate->tuple.job);
-  return *std::move(candidate);
+  return ProbeRow(environment, {.name = "pmi", .variables = kVariables, .job_id = "PMI_JOBID"});
 }
 
 constexpr std::string_view kOthers[] = {"PMI_JOBID", "PMI_FD"};

@@ -67,10 +67,7 @@ Result<Candidate> Read(const Environment& environment, int rank, const PmixPlace
   MUSTER_CHECK(Take(place.num_nodes, "num_nodes", kVariables.num_nodes, tuple.num_nodes, candidate));
   MUSTER_CHECK(CheckBounds(tuple, kVariables));
   ReadNode(environment, "PMIX_HOSTNAME", candidate);
-  std::optional<std::string> id;
-  ReadText(environment, "PMIX_NAMESPACE", "job.id", id, candidate);
-  tuple.job.id = id.value_or("");
-  tuple.job.key = JobKey("pmix", tuple.job);
+  ReadJobId(environment, {"PMIX_NAMESPACE"}, candidate);
   return candidate;
 }
 
@@ -102,9 +99,7 @@ Probed ProbePmix(const Environment& environment, const ProbeContext& context) {
   }
   if (!context.pmix || !context.pmix->world_size)
     return WithoutSize(environment, **rank, space, context.pmix.has_value());
-  Result<Candidate> candidate = Read(environment, **rank, *context.pmix);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  return *std::move(candidate);
+  return ToProbed(Read(environment, **rank, *context.pmix));
 }
 
 constexpr std::string_view kOthers[] = {"PMIX_RANK", "PMIX_NAMESPACE", "PMIX_HOSTNAME"};

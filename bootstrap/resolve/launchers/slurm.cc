@@ -70,9 +70,7 @@ Incomplete Stripped(const Environment& environment) {
            "this is probably a task of a Slurm step, with a part of its variables removed: missing {}",
            names),
        "let the container, wrapper or ssh pass SLURM_* on, or force what is left with MUSTER_LAUNCHER=slurm"},
-      "SLURM_*",
-      std::nullopt,
-      std::nullopt};
+      "SLURM_*"};
 }
 
 // The supervisor that wrote them is inside the task, so they are never evidence of their own.
@@ -84,9 +82,7 @@ Incomplete Rewritten(const Environment& environment) {
                    "node; Slurm's own rank: {}",
                    environment.Get("SLURM_PROCID").value_or(""), outer.value_or("none")),
        "start this process with srun, or within the program of that muster run"},
-      "SLURM_*",
-      std::nullopt,
-      std::nullopt};
+      "SLURM_*"};
 }
 
 // The place in an allocation of a process that is not a task; nullopt: it may be one.
@@ -182,7 +178,7 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   if (*why) return Absent{fmt::format("the step variables are left over from another step: {}", **why), true};
   // Hydra mixes the variables of two tasks: no harm if its own tuple is there.
   if (auto status = CheckTaskIds(environment, candidate->tuple); !status) {
-    return Incomplete{std::move(status).error(), "SLURM_PROCID", std::nullopt, std::nullopt};
+    return Incomplete{std::move(status).error(), "SLURM_PROCID"};
   }
   WarnOfJobSize(environment, *candidate);
   return *std::move(candidate);

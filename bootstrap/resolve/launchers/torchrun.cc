@@ -12,8 +12,7 @@ namespace {
 
 Result<Candidate> Read(const Environment& environment, std::string_view run_id) {
   MUSTER_TRY(Candidate candidate, ReadTuple("torchrun", environment, kTorchrunVariables));
-  MUSTER_TRY(candidate.tuple.master, ReadMaster(environment));
-  if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
+  MUSTER_CHECK(ReadMaster(environment, candidate));
   MUSTER_TRY(const auto restart, environment.GetCount("TORCHELASTIC_RESTART_COUNT"));
   JobIdentity& job = candidate.tuple.job;
   job.id = run_id;
