@@ -28,16 +28,11 @@ bool HasAll(const Environment& environment) {
   return true;
 }
 
-// torchrun, DeepSpeed, Ray and muster run set these five, too, and more.
-bool IsAnothers(const Environment& environment) {
-  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment) ||
-         environment.Has("RAY_JOB_ID");
-}
-
 Probed ProbeComposer(const Environment& environment, const ProbeContext& context) {
   if (!context.forced && !BearsItsMark(environment)) return Absent{"no mark of composer"};
   if (!HasAll(environment)) return Absent{"no RANK with LOCAL_WORLD_SIZE, NODE_RANK and MASTER_ADDR"};
-  if (!context.forced && IsAnothers(environment)) return Absent{"RANK is another launcher's"};
+  if (!context.forced && (HasTorchLauncher(environment) || environment.Has("RAY_JOB_ID")))
+    return Absent{"RANK is another launcher's"};
   return ProbeTorchRow(environment, kRow);
 }
 

@@ -15,18 +15,13 @@ constexpr LauncherRow kRow{
     .job_id = "RAY_JOB_ID",
 };
 
-// A launcher that starts ranks under a worker sets more.
-bool IsAnothers(const Environment& environment) {
-  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment);
-}
-
 Probed ProbeRay(const Environment& environment, const ProbeContext& context) {
   if (!environment.Has("RAY_JOB_ID")) return Absent{"no RAY_JOB_ID"};
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"}) {
     if (!environment.Has(name))
       return Absent{fmt::format("RAY_JOB_ID is set without {}: no worker of Ray Train", name)};
   }
-  if (!context.forced && IsAnothers(environment)) return Absent{"RANK is another launcher's"};
+  if (!context.forced && HasTorchLauncher(environment)) return Absent{"RANK is another launcher's"};
   return ProbeTorchRow(environment, kRow);
 }
 

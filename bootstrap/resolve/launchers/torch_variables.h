@@ -35,4 +35,9 @@ inline bool HasTorchrun(const Environment& environment) {
   return run_id && !run_id->starts_with(kMusterRunId);
 }
 
+// A launcher that sets more than its tuple: torchrun, DeepSpeed or muster run.
+inline bool HasTorchLauncher(const Environment& environment) {
+  return environment.Has("GROUP_RANK") || environment.Has("CROSS_RANK") || HasTorchrun(environment);
+}
+
 }  // namespace muster::resolve
