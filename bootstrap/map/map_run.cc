@@ -46,11 +46,7 @@ run::Variables ProgramVariables(const MapStart& start, const MapPlan& plan, cons
   facts.master_host = "127.0.0.1";
   facts.several_ranks = roster.size() > 1;  // the launcher's variables become those of one task
   facts.threads = threads;
-  run::Variables variables;
-  for (const std::string& variable : run::ProgramEnvironment(start.environment.All(), facts)) {
-    const size_t equals = variable.find('=');
-    variables[variable.substr(0, equals)] = variable.substr(equals + 1);
-  }
+  run::Variables variables = run::ProgramVariables(start.environment.All(), facts);
   for (const char* own : {"MUSTER_ITEM", "MUSTER_ITEM_INDEX", "MUSTER_ITEM_KEY", "MUSTER_ITEM_DIR",
                           "MUSTER_ITEM_ATTEMPT", "PWD", "OLDPWD"})
     variables.erase(own);
@@ -69,17 +65,11 @@ std::optional<int> ThreadsOfSlot(const MapStart& start, const Roster& roster, in
 }
 
 OwnValues OwnOf(const Roster& roster, int rank, const std::string& job_key) {
-  const Roster::Member& member = roster.members[static_cast<size_t>(rank)];
-  return {
-      {"rank", std::to_string(rank)},
-      {"local_rank", std::to_string(member.local_rank)},
-      {"node", roster.NodeName(rank)},
-      {"world_size", std::to_string(roster.size())},
-      {"local_world_size", std::to_string(roster.LocalSize(member.node))},
-      {"node_rank", std::to_string(member.node)},
-      {"num_nodes", std::to_string(roster.nodes.size())},
-      {"job_key", job_key},
-  };
+  OwnValues own;
+  for (const char* name :
+       {"rank", "local_rank", "node", "world_size", "local_world_size", "node_rank", "num_nodes", "job_key"})
+    own[name] = run::ValueOfRank(name, roster, rank, job_key);
+  return own;
 }
 
 Result<std::vector<Worker::Slot>> MakeSlots(const MapStart& start, const MapPlan& plan, const Roster& roster,
@@ -95,10 +85,7 @@ Result<std::vector<Worker::Slot>> MakeSlots(const MapStart& start, const MapPlan
     run::Variables own = variables;
     own["MUSTER_SLOT"] = std::to_string(slots.size());
     if (!share.gpus.empty()) own[resources.gpu_variable] = fmt::format("{}", fmt::join(share.gpus, ","));
-    Worker::Slot slot{{static_cast<int>(slots.size()), {}}, share.cores};
-    for (const auto& [name, value] : own)
-      slot.attempt.environment.push_back(fmt::format("{}={}", name, value));
-    slots.push_back(std::move(slot));
+    slots.push_back({{static_cast<int>(slots.size()), run::ToList(own)}, share.cores});
   }
   return slots;
 }

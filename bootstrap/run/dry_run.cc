@@ -7,8 +7,6 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -102,9 +100,8 @@ struct Variable {
 
 std::vector<Variable> Changes(const SupervisorPlan& plan, const Layout& layout, int rank) {
   std::vector<Variable> changes;
-  for (const std::string& entry : EnvironmentFor(plan, layout.roster, rank, "?")) {
-    const size_t equals = entry.find('=');
-    Variable variable{entry.substr(0, equals), true, entry.substr(equals + 1)};
+  for (const auto& [name, text] : VariablesFor(plan, layout.roster, rank, "?")) {
+    Variable variable{name, true, text};
     const auto own = plan.environment.find(variable.name);
     if (own != plan.environment.end() && own->second == variable.text) continue;
     const bool alone = layout.roster.size() == 1;
@@ -132,9 +129,7 @@ std::vector<Variable> Changes(const SupervisorPlan& plan, const Layout& layout, 
 }
 
 std::vector<std::string> Removed(const SupervisorPlan& plan, const Layout& layout, int rank) {
-  std::set<std::string> kept;
-  for (const std::string& entry : EnvironmentFor(plan, layout.roster, rank, "?"))
-    kept.insert(entry.substr(0, entry.find('=')));
+  const Variables kept = VariablesFor(plan, layout.roster, rank, "?");
   std::vector<std::string> removed;
   for (const auto& [name, value] : plan.environment) {
     if (!kept.contains(name)) removed.push_back(name);

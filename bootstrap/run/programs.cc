@@ -7,7 +7,6 @@
 
 #include "bootstrap/process/descendants.h"
 #include "bootstrap/resources/threads.h"
-#include "bootstrap/run/program/program_environment.h"
 #include "bootstrap/store/master_port.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/hosts.h"
@@ -15,28 +14,22 @@
 namespace muster::run {
 namespace {
 
-process::ChildOptions OptionsWith(const SupervisorPlan& plan, const ProgramFacts& facts) {
-  process::ChildOptions options;
-  options.command = plan.command;
-  options.environment = ProgramEnvironment(plan.environment, facts);
-  options.own_process_group = plan.own_process_groups;
-  return options;
-}
-
 // `muster once`: the program receives neither ranks nor a launcher's variables.
-process::ChildOptions OptionsAlone(const SupervisorPlan& plan) {
+Variables VariablesAlone(const SupervisorPlan& plan) {
   const rendezvous::FormedGroup alone = GroupOfOne(plan.node);
   ProgramFacts facts{alone.roster};
   facts.job_key = plan.job_key;
   facts.master_host = MasterHost(alone.roster);
   facts.extra = plan.config.run.env;
   facts.extra["MUSTER_LAUNCHER"] = "none";
-  return OptionsWith(plan, facts);
+  return ProgramVariables(plan.environment, facts);
 }
 
-process::ChildOptions OptionsFor(const SupervisorPlan& plan, const Roster& roster, int rank,
-                                 const std::string& control) {
-  if (plan.who != WhoRuns::kEveryRank) return OptionsAlone(plan);
+}  // namespace
+
+Variables VariablesFor(const SupervisorPlan& plan, const Roster& roster, int rank,
+                       const std::string& control) {
+  if (plan.who != WhoRuns::kEveryRank) return VariablesAlone(plan);
   const config::Config& config = plan.config;
   const bool alone = roster.size() == 1;
   ProgramFacts facts{roster};
@@ -58,10 +51,8 @@ process::ChildOptions OptionsFor(const SupervisorPlan& plan, const Roster& roste
       nccl::NcclVariables(config.nccl, for_nccl ? net::ChosenInterfaces(for_nccl) : facts.interfaces);
   // The default level is for programs whose lines muster reads; a program's own output is its own.
   if (!plan.says_nccl_debug) std::erase_if(facts.nccl, [](const auto& v) { return v.first == "NCCL_DEBUG"; });
-  return OptionsWith(plan, facts);
+  return ProgramVariables(plan.environment, facts);
 }
-
-}  // namespace
 
 rendezvous::FormedGroup GroupOfOne(const std::string& node) {
   rendezvous::FormedGroup group;
@@ -73,11 +64,6 @@ rendezvous::FormedGroup GroupOfOne(const std::string& node) {
 std::string MasterHost(const Roster& roster) {
   const Roster::Node& node = roster.nodes[static_cast<size_t>(roster.NodeOf(0))];
   return roster.nodes.size() == 1 || node.addresses.empty() ? "127.0.0.1" : node.addresses.front();
-}
-
-std::vector<std::string> EnvironmentFor(const SupervisorPlan& plan, const Roster& roster, int rank,
-                                        const std::string& control) {
-  return OptionsFor(plan, roster, rank, control).environment;
 }
 
 Programs::Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,
@@ -115,7 +101,10 @@ std::optional<rendezvous::Failure> Programs::StartOne(const rendezvous::FormedGr
   if (!output) return rendezvous::Failure{output.error(), rank, -1, ""};
   auto input = input_->For(rank);
   if (!input) return rendezvous::Failure{input.error(), rank, -1, ""};
-  process::ChildOptions options = OptionsFor(plan_, group.roster, rank, control);
+  process::ChildOptions options;
+  options.command = plan_.command;
+  options.environment = ToList(VariablesFor(plan_, group.roster, rank, control));
+  options.own_process_group = plan_.own_process_groups;
   options.pipe_stdout = output_.captured();
   options.stdin_end = input->get();
   auto program = RankProgram::Start(loop_, rank, options, *std::move(output));

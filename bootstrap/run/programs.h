@@ -14,6 +14,7 @@
 #include "bootstrap/run/program/input_plan.h"
 #include "bootstrap/run/program/oom_watch.h"
 #include "bootstrap/run/program/output_plan.h"
+#include "bootstrap/run/program/program_environment.h"
 #include "bootstrap/run/program/rank_program.h"
 #include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor_plan.h"
@@ -24,9 +25,9 @@ namespace muster::run {
 rendezvous::FormedGroup GroupOfOne(const std::string& node);
 // The address at which rank 0's node is reached.
 std::string MasterHost(const Roster& roster);
-// The environment of the program of `rank`: NAME=VALUE, sorted. `control`: the supervisor's socket, or empty.
-std::vector<std::string> EnvironmentFor(const SupervisorPlan& plan, const Roster& roster, int rank,
-                                        const std::string& control);
+// The environment of the program of `rank`. `control`: the supervisor's socket, or empty.
+Variables VariablesFor(const SupervisorPlan& plan, const Roster& roster, int rank,
+                       const std::string& control);
 
 class Programs {
  public:

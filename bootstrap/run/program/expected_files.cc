@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bootstrap/config/text/placeholders.h"
+#include "bootstrap/run/program/program_environment.h"
 #include "comm/base/parse.h"
 
 namespace muster::run {
@@ -81,18 +82,6 @@ std::string Missing(const std::string& pattern, const FileStates& before) {
                       : fmt::format("of the files that match {} none counts: {}", pattern, last);
 }
 
-std::string PlaceholderOf(const Roster& roster, std::string_view job_key, int rank, std::string_view name) {
-  const int node = roster.NodeOf(rank);
-  if (name == "rank") return std::to_string(rank);
-  if (name == "world_size") return std::to_string(roster.size());
-  if (name == "local_rank") return std::to_string(roster.members[static_cast<size_t>(rank)].local_rank);
-  if (name == "local_world_size") return std::to_string(roster.LocalSize(node));
-  if (name == "node_rank") return std::to_string(node);
-  if (name == "num_nodes") return std::to_string(roster.nodes.size());
-  if (name == "node") return roster.NodeName(rank);
-  return std::string(job_key);
-}
-
 }  // namespace
 
 std::vector<std::string> ExpandExpected(
@@ -158,7 +147,7 @@ ExpectedFiles::ExpectedFiles(net::EventLoop& loop, const std::vector<std::string
     : loop_(loop),
       expected_(ExpandExpected(
           patterns, roster.size(),
-          [&](int rank, std::string_view name) { return PlaceholderOf(roster, job_key, rank, name); })),
+          [&](int rank, std::string_view name) { return ValueOfRank(name, roster, rank, job_key); })),
       before_(std::move(before)),
       worker_(loop.mailbox()) {
   if (!*before_) *before_ = LookAtFiles(expected_);

@@ -67,17 +67,10 @@ void SetForLibraries(const ProgramFacts& facts, Variables& variables) {
   if (!facts.interfaces.empty()) variables.try_emplace("GLOO_SOCKET_IFNAME", facts.interfaces.front());
 }
 
-std::string ValueOf(std::string_view placeholder, const ProgramFacts& facts, const Variables& variables) {
-  if (placeholder == "rank") return variables.at("RANK");
-  if (placeholder == "world_size") return variables.at("WORLD_SIZE");
-  if (placeholder == "local_rank") return variables.at("LOCAL_RANK");
-  if (placeholder == "local_world_size") return variables.at("LOCAL_WORLD_SIZE");
-  if (placeholder == "node_rank") return variables.at("NODE_RANK");
-  if (placeholder == "num_nodes") return variables.at("GROUP_WORLD_SIZE");
-  if (placeholder == "node") return facts.roster.NodeName(facts.rank);
-  if (placeholder == "master_addr") return variables.at("MASTER_ADDR");
-  if (placeholder == "master_port") return variables.at("MASTER_PORT");
-  return facts.job_key;
+std::string ValueOf(std::string_view placeholder, const ProgramFacts& facts) {
+  if (placeholder == "master_addr") return facts.master_host;
+  if (placeholder == "master_port") return std::to_string(facts.master_port);
+  return ValueOfRank(placeholder, facts.roster, facts.rank, facts.job_key);
 }
 
 // From another muster above this one they would name a group that the program is not in.
@@ -106,8 +99,22 @@ bool Contains(const Names& names, std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts,
-                                            const resolve::LauncherTable& launchers) {
+std::string ValueOfRank(std::string_view placeholder, const Roster& roster, int rank,
+                        std::string_view job_key) {
+  const int node = roster.NodeOf(rank);
+  if (placeholder == "rank") return std::to_string(rank);
+  if (placeholder == "world_size") return std::to_string(roster.size());
+  if (placeholder == "local_rank")
+    return std::to_string(roster.members[static_cast<size_t>(rank)].local_rank);
+  if (placeholder == "local_world_size") return std::to_string(roster.LocalSize(node));
+  if (placeholder == "node_rank") return std::to_string(node);
+  if (placeholder == "num_nodes") return std::to_string(roster.nodes.size());
+  if (placeholder == "node") return roster.NodeName(rank);
+  return std::string(job_key);
+}
+
+Variables ProgramVariables(const Variables& base, const ProgramFacts& facts,
+                           const resolve::LauncherTable& launchers) {
   Variables variables = base;
   Remove(kRemoved, variables);
   for (const resolve::Launcher* launcher : launchers) Remove(launcher->removed, variables);
@@ -116,13 +123,14 @@ std::vector<std::string> ProgramEnvironment(const Variables& base, const Program
   SetMusterTuple(facts, launchers, variables);
   SetTorchrunsOwn(facts, variables);
   SetForLibraries(facts, variables);
-  // Placeholders mean the values before the user's own.
-  std::map<std::string, std::string> extra = facts.extra;
-  for (auto& [name, value] : extra) {
-    value = config::FillPlaceholders(
-        value, [&](std::string_view placeholder) { return ValueOf(placeholder, facts, variables); });
+  for (const auto& [name, value] : facts.extra) {
+    variables[name] = config::FillPlaceholders(
+        value, [&](std::string_view placeholder) { return ValueOf(placeholder, facts); });
   }
-  for (auto& [name, value] : extra) variables[name] = std::move(value);
+  return variables;
+}
+
+std::vector<std::string> ToList(const Variables& variables) {
   std::vector<std::string> list;
   list.reserve(variables.size());
   for (const auto& [name, value] : variables) {

@@ -36,7 +36,12 @@ struct ProgramFacts {
   std::vector<std::pair<std::string, std::string>> nccl;  // NCCL's variables, from the section nccl
 };
 
-// NAME=VALUE, sorted, from `base` (muster's own environment at its start):
+// The value of a placeholder of config::Placeholders; of those for which it is not the same for each rank
+// (master_addr, master_port) it has none.
+std::string ValueOfRank(std::string_view placeholder, const Roster& roster, int rank,
+                        std::string_view job_key);
+
+// From `base` (muster's own environment at its start):
 //   set      what torchrun sets: RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE
 //            ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID
 //            TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS, with agent_store
@@ -49,8 +54,11 @@ struct ProgramFacts {
 //   removed  those of muster that are not for programs, and the launchers' `removed`
 //   changed  for several_ranks, the outer launcher's variables (RewriteForRank)
 //   kept     everything else: the outer launcher's variables are true of this one rank
-std::vector<std::string> ProgramEnvironment(const Variables& base, const ProgramFacts& facts,
-                                            const resolve::LauncherTable& launchers = resolve::Launchers());
+Variables ProgramVariables(const Variables& base, const ProgramFacts& facts,
+                           const resolve::LauncherTable& launchers = resolve::Launchers());
+
+// NAME=VALUE, sorted.
+std::vector<std::string> ToList(const Variables& variables);
 
 // Error: kConfiguration if run.env sets a variable of muster's own; before anything is started.
 Status CheckExtraVariables(const std::map<std::string, std::string>& extra);

@@ -184,10 +184,7 @@ Environment::Variables Inherited(int rank, bool several_ranks, const LauncherTab
   facts.control = "@muster-1";
   facts.supervisor_pid = 9;
   facts.several_ranks = several_ranks;
-  std::string text;
-  for (const std::string& line : run::ProgramEnvironment(Captured(3).All(), facts, launchers))
-    text += line + "\n";
-  return Env(text).All();
+  return run::ProgramVariables(Captured(3).All(), facts, launchers);
 }
 
 TEST(OneMoreLauncher, ItsVariablesAreRemoved) {

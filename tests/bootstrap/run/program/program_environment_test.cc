@@ -34,10 +34,14 @@ ProgramFacts FactsOf(const Roster& roster, int rank) {
   return facts;
 }
 
+std::vector<std::string> ListOf(const Variables& base, const ProgramFacts& facts) {
+  return ToList(ProgramVariables(base, facts));
+}
+
 TEST(ProgramEnvironment, SetsTheTuple) {
   const Roster roster = TwoNodes();
   EXPECT_THAT(
-      ProgramEnvironment({}, FactsOf(roster, 1)),
+      ListOf({}, FactsOf(roster, 1)),
       ElementsAre(
           "GROUP_RANK=0", "GROUP_WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=gpu01",
           "MASTER_PORT=29999", "MUSTER_CONTROL=@muster-4", "MUSTER_GROUP=0123456789abcdef0123456789abcdef",
@@ -46,7 +50,7 @@ TEST(ProgramEnvironment, SetsTheTuple) {
           "MUSTER_SUPERVISOR_PID=77", "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "RANK=1", "ROLE_NAME=default",
           "ROLE_RANK=1", "ROLE_WORLD_SIZE=3", "TORCHELASTIC_MAX_RESTARTS=0", "TORCHELASTIC_RESTART_COUNT=0",
           "TORCHELASTIC_RUN_ID=muster-slurm:4.0:0", "TORCHELASTIC_USE_AGENT_STORE=True", "WORLD_SIZE=3"));
-  const auto other_node = ProgramEnvironment({}, FactsOf(roster, 2));
+  const auto other_node = ListOf({}, FactsOf(roster, 2));
   EXPECT_THAT(other_node, Contains("LOCAL_WORLD_SIZE=1"));
   EXPECT_THAT(other_node, Contains("NODE_RANK=1"));
   EXPECT_THAT(other_node, Contains("GROUP_RANK=1"));
@@ -62,7 +66,7 @@ TEST(ProgramEnvironment, OfAWorldOfOneNamesNoGroup) {
   facts.master_host = "127.0.0.1";
   facts.supervisor_pid = 77;
   EXPECT_THAT(
-      ProgramEnvironment({{"MUSTER_RANK", "5"}, {"MUSTER_CONTROL", "@outer"}}, facts),
+      ListOf({{"MUSTER_RANK", "5"}, {"MUSTER_CONTROL", "@outer"}}, facts),
       ElementsAre("GROUP_RANK=0", "GROUP_WORLD_SIZE=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
                   "MASTER_ADDR=127.0.0.1", "MASTER_PORT=0", "NODE_RANK=0", "RANK=0", "ROLE_NAME=default",
                   "ROLE_RANK=0", "ROLE_WORLD_SIZE=1", "TORCHELASTIC_MAX_RESTARTS=0",
@@ -73,7 +77,7 @@ TEST(ProgramEnvironment, NamesTheAgentsStoreOnlyWhereThereIsOne) {
   const Roster roster = TwoNodes();
   ProgramFacts facts = FactsOf(roster, 0);
   facts.agent_store = false;
-  EXPECT_THAT(ProgramEnvironment({{"TORCHELASTIC_USE_AGENT_STORE", "True"}}, facts),
+  EXPECT_THAT(ListOf({{"TORCHELASTIC_USE_AGENT_STORE", "True"}}, facts),
               Not(Contains(testing::StartsWith("TORCHELASTIC_USE_AGENT_STORE="))));
 }
 
@@ -86,12 +90,12 @@ TEST(ProgramEnvironment, LeavesWhatTorchrunAboveSays) {
                               {"ROLE_NAME", "trainer"},
                               {"ROLE_RANK", "5"},
                               {"ROLE_WORLD_SIZE", "6"}};
-  auto list = ProgramEnvironment(torchrun, FactsOf(roster, 0));
+  auto list = ListOf(torchrun, FactsOf(roster, 0));
   for (const auto& [name, value] : torchrun)
     EXPECT_THAT(list, Contains(std::string(name).append("=").append(value)));
   Variables from_muster = torchrun;
   from_muster["TORCHELASTIC_RUN_ID"] = "muster-slurm:3.0:0";
-  list = ProgramEnvironment(from_muster, FactsOf(roster, 0));
+  list = ListOf(from_muster, FactsOf(roster, 0));
   EXPECT_THAT(list, Contains("TORCHELASTIC_RUN_ID=muster-slurm:4.0:0"));
   EXPECT_THAT(list, Contains("TORCHELASTIC_RESTART_COUNT=0"));
   EXPECT_THAT(list, Contains("ROLE_RANK=0"));
@@ -100,19 +104,19 @@ TEST(ProgramEnvironment, LeavesWhatTorchrunAboveSays) {
 TEST(ProgramEnvironment, SetsThreadsWhereTheUserHasNot) {
   const Roster roster = TwoNodes();
   ProgramFacts facts = FactsOf(roster, 0);
-  EXPECT_THAT(ProgramEnvironment({}, facts), Not(Contains(testing::StartsWith("OMP_NUM_THREADS="))));
+  EXPECT_THAT(ListOf({}, facts), Not(Contains(testing::StartsWith("OMP_NUM_THREADS="))));
   facts.threads = 4;
-  EXPECT_THAT(ProgramEnvironment({}, facts), Contains("OMP_NUM_THREADS=4"));
-  EXPECT_THAT(ProgramEnvironment({{"OMP_NUM_THREADS", "8"}}, facts), Contains("OMP_NUM_THREADS=8"));
+  EXPECT_THAT(ListOf({}, facts), Contains("OMP_NUM_THREADS=4"));
+  EXPECT_THAT(ListOf({{"OMP_NUM_THREADS", "8"}}, facts), Contains("OMP_NUM_THREADS=8"));
 }
 
 TEST(ProgramEnvironment, NamesTheInterfaceThatWasChosen) {
   const Roster roster = TwoNodes();
   ProgramFacts facts = FactsOf(roster, 0);
   facts.interfaces = {"ib0", "ib1"};
-  auto list = ProgramEnvironment({}, facts);
+  auto list = ListOf({}, facts);
   EXPECT_THAT(list, Contains("GLOO_SOCKET_IFNAME=ib0"));
-  list = ProgramEnvironment({{"GLOO_SOCKET_IFNAME", "eth"}}, facts);
+  list = ListOf({{"GLOO_SOCKET_IFNAME", "eth"}}, facts);
   EXPECT_THAT(list, Contains("GLOO_SOCKET_IFNAME=eth"));
 }
 
@@ -120,12 +124,12 @@ TEST(ProgramEnvironment, SetsWhatIsConfiguredOfNcclWhereTheUserHasNot) {
   const Roster roster = TwoNodes();
   ProgramFacts facts = FactsOf(roster, 0);
   facts.nccl = {{"NCCL_DEBUG", "INFO"}, {"NCCL_ALGO", "Ring"}, {"NCCL_SOCKET_IFNAME", "=ib0,ib1"}};
-  auto list = ProgramEnvironment({}, facts);
+  auto list = ListOf({}, facts);
   EXPECT_THAT(list, Contains("NCCL_DEBUG=INFO"));
   EXPECT_THAT(list, Contains("NCCL_ALGO=Ring"));
   EXPECT_THAT(list, Contains("NCCL_SOCKET_IFNAME==ib0,ib1"));
   facts.extra = {{"NCCL_ALGO", "Tree"}};
-  list = ProgramEnvironment({{"NCCL_SOCKET_IFNAME", "eth"}, {"NCCL_DEBUG", ""}}, facts);
+  list = ListOf({{"NCCL_SOCKET_IFNAME", "eth"}, {"NCCL_DEBUG", ""}}, facts);
   EXPECT_THAT(list, Contains("NCCL_SOCKET_IFNAME=eth"));
   EXPECT_THAT(list, Contains("NCCL_DEBUG="));
   EXPECT_THAT(list, Contains("NCCL_ALGO=Tree"));
@@ -139,7 +143,7 @@ TEST(ProgramEnvironment, FillsPlaceholdersOfRunEnv) {
                   "${master_addr} ${master_port} ${job_key}"},
                  {"CUDA_VISIBLE_DEVICES", "${local_rank}"},
                  {"SHELL_TEXT", "$${rank}"}};
-  const auto list = ProgramEnvironment({{"CUDA_VISIBLE_DEVICES", "0,1"}}, facts);
+  const auto list = ListOf({{"CUDA_VISIBLE_DEVICES", "0,1"}}, facts);
   EXPECT_THAT(list, Contains("ALL=2 3 0 1 1 2 gpu02 gpu01 29999 slurm:4.0:0"));
   EXPECT_THAT(list, Contains("CUDA_VISIBLE_DEVICES=0"));
   EXPECT_THAT(list, Contains("SHELL_TEXT=${rank}"));
@@ -147,8 +151,8 @@ TEST(ProgramEnvironment, FillsPlaceholdersOfRunEnv) {
 
 TEST(ProgramEnvironment, ReplacesWhatIsStale) {
   const Roster roster = TwoNodes();
-  const auto list = ProgramEnvironment({{"RANK", "9"}, {"MASTER_PORT", "29500"}, {"MUSTER_GROUP", "x"}},
-                                       FactsOf(roster, 0));
+  const auto list =
+      ListOf({{"RANK", "9"}, {"MASTER_PORT", "29500"}, {"MUSTER_GROUP", "x"}}, FactsOf(roster, 0));
   EXPECT_THAT(list, Contains("RANK=0"));
   EXPECT_THAT(list, Contains("MASTER_PORT=29999"));
   EXPECT_THAT(list, Not(Contains("MUSTER_GROUP=x")));
@@ -158,7 +162,7 @@ TEST(ProgramEnvironment, AddsRunEnvLast) {
   const Roster roster = TwoNodes();
   ProgramFacts facts = FactsOf(roster, 0);
   facts.extra = {{"OMP_NUM_THREADS", "4"}, {"PATH", "/opt/bin"}};
-  const auto list = ProgramEnvironment({{"PATH", "/bin"}, {"HOME", "/h"}}, facts);
+  const auto list = ListOf({{"PATH", "/bin"}, {"HOME", "/h"}}, facts);
   EXPECT_THAT(list, Contains("OMP_NUM_THREADS=4"));
   EXPECT_THAT(list, Contains("PATH=/opt/bin"));
   EXPECT_THAT(list, Contains("HOME=/h"));
@@ -174,7 +178,7 @@ TEST(ProgramEnvironment, KeepsAllOfTheOuterLauncherForOneRank) {
   }
   outer["TORCHELASTIC_RUN_ID"] = "none";
   const Roster roster = TwoNodes();
-  const auto list = ProgramEnvironment(outer, FactsOf(roster, 0));
+  const auto list = ListOf(outer, FactsOf(roster, 0));
   for (const auto& [name, value] : outer) EXPECT_THAT(list, Contains(name + "=" + value));
 }
 
@@ -183,7 +187,7 @@ TEST(ProgramEnvironment, RemovesSecretsAndWhatChoseTheLauncher) {
   ProgramFacts facts = FactsOf(roster, 0);
   facts.agent_store = false;
   for (const std::string name : {"MUSTER_LAUNCHER", "MUSTER_SECRET", "TORCHELASTIC_USE_AGENT_STORE"})
-    EXPECT_THAT(ProgramEnvironment({{name, "1"}}, facts), Not(Contains(StartsWith(name + "="))));
+    EXPECT_THAT(ListOf({{name, "1"}}, facts), Not(Contains(StartsWith(name + "="))));
 }
 
 TEST(CheckExtraVariables, RefusesWhatMusterSetsItself) {
