@@ -1,5 +1,4 @@
 // The part of muster.h that begins and ends groups.
-#include <algorithm>
 #include <mutex>
 
 #include "bootstrap/bootstrap.h"

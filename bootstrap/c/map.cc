@@ -1,6 +1,5 @@
 // The maps of muster.h.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <set>

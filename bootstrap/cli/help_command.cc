@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"

@@ -1,5 +1,4 @@
 // muster journal: the work that a map has done.
-#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>

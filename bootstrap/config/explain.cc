@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"

@@ -8,7 +8,6 @@
 #include <istream>
 #include <map>
 #include <optional>
-#include <set>
 #include <streambuf>
 #include <utility>
 

@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <memory>
 
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/map/expectation.h"

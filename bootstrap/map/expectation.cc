@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 
 #include "bootstrap/config/text/read_file.h"

@@ -1,6 +1,5 @@
 #include "bootstrap/map/slots.h"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <cerrno>

@@ -1,7 +1,5 @@
 #include "bootstrap/report/run_record.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "comm/base/lists.h"

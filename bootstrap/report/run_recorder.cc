@@ -1,7 +1,5 @@
 #include "bootstrap/report/run_recorder.h"
 
-#include <fmt/core.h>
-
 #include <csignal>
 #include <utility>
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <utility>
-#include <vector>
 
 #include "comm/base/parse.h"
 

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <memory>
-#include <string_view>
 
 #include "comm/auth/proof.h"
 

@@ -1,7 +1,6 @@
 #include "comm/net/socket.h"
 
 #include <arpa/inet.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>

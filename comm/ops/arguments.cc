@@ -1,7 +1,5 @@
 #include "comm/ops/arguments.h"
 
-#include <cstdint>
-
 #include "comm/base/parse.h"
 
 namespace muster {

@@ -1,7 +1,6 @@
 #include "comm/ops/entry.h"
 
 #include <optional>
-#include <utility>
 
 namespace muster {
 

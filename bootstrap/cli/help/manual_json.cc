@@ -1,7 +1,5 @@
 #include "bootstrap/cli/help/manual_json.h"
 
-#include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/config/table.h"

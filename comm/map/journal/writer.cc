@@ -1,7 +1,6 @@
 #include "comm/map/journal/writer.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>

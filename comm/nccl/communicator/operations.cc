@@ -1,7 +1,6 @@
 #include "comm/nccl/communicator/operations.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "comm/socket/transport/call_history.h"
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "comm/log/log.h"
 #include "comm/net/socket.h"

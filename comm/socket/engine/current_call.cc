@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "comm/ops/group_failure.h"
 #include "comm/roster.h"

@@ -3,9 +3,6 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include <cstddef>
-#include <cstdint>
-
 #include "comm/socket/reduce/reduce_variants.h"
 
 // For everything from here on, and for nothing that was included before: a function of the standard library

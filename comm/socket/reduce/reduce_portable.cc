@@ -1,6 +1,4 @@
 // The loops for any processor; on aarch64 that includes NEON.
-#include <cstddef>
-#include <cstdint>
 
 #include "comm/socket/reduce/reduce_variants.h"
 // After all other includes: the header has the reason.

@@ -1,6 +1,5 @@
 #include "comm/socket/shm/copy.h"
 
-#include <algorithm>
 #include <cstring>
 
 #if defined(__SSE2__)

@@ -1,7 +1,6 @@
 #include "comm/socket/shm/hierarchical.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 
