@@ -1,9 +1,8 @@
 // The ranks that have arrived at a process while a group forms. Values.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -78,10 +77,12 @@ struct ArrivedRanks {
     if (!process.claims.empty()) node.size = std::max(node.size, process.claims.front().local_size);
     whole_nodes += node.Whole() ? 1 : 0;
   }
-  // With its rank: in containers of their own, several processes of a node have the same number.
+  // With its rank: in containers of their own, several processes of a node have the same number. Different within a node:
+  // the factor is odd.
   static size_t IdentityOf(const ProcessInfo& process, int pid) {
     const int rank = process.claims.empty() ? -1 : process.claims.front().rank;
-    return std::hash<std::string>()(fmt::format("{} {} {}", rank, pid, process.node));
+    const uint64_t in_node = uint64_t{static_cast<uint32_t>(rank)} << 32 | static_cast<uint32_t>(pid);
+    return std::hash<std::string>()(process.node) ^ (in_node * 0x9E3779B97F4A7C15);
   }
 };
 
