@@ -367,12 +367,14 @@ def killers():
 
 
 def runs(pid):
-    """Its supervisor may not have reaped it."""
+    """Its supervisor may not have reaped it. Its first thread may end before the others: then its exit is not known yet."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
+            state, *rest = file.read().rpartition(")")[2].split()
     except FileNotFoundError:
         return False
+    threads = int(rest[16])
+    return state != "Z" or threads > 1
 
 
 def raises():
