@@ -88,7 +88,8 @@ class LazyList {
     const T& Get(size_t i) {
       std::atomic<T*>& place = pieces[i / kItems];
       const T* piece = place.load(std::memory_order_acquire);
-      return (piece != nullptr ? piece : Decode(place, i / kItems * kItems))[i % kItems];
+      if (piece == nullptr) piece = Decode(place, i / kItems * kItems);
+      return piece[i % kItems];
     }
 
     // Two threads may decode the same piece: the first one's stays.
