@@ -114,7 +114,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   }
   if (!launch.host_file.empty()) return LaunchOnHosts(environment, asked, effective, launch);
   MUSTER_TRY(const int ranks,
-             ParseRanksPerNode(launch.ranks, [&] { return ProcessorsOfThisNode(environment.All()); }));
+             ParseRanksPerNode("-n", launch.ranks, [&] { return ProcessorsOfThisNode(environment.All()); }));
   if (launch.nodes > std::numeric_limits<int>::max() / ranks) {
     return Fail(Code::kUsage, "--nnodes {} with {} ranks on each is too many", launch.nodes, ranks);
   }

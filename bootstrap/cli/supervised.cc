@@ -61,7 +61,7 @@ class Planner {
     MUSTER_TRY(asked_, StartOptionsFrom(flags_));
     asked_.stands_for_node = !wanted_.ranks_per_node.empty();
     if (asked_.stands_for_node)
-      ranks_of_node_ = ParseRanksPerNode(wanted_.ranks_per_node,
+      ranks_of_node_ = ParseRanksPerNode("--nproc-per-node", wanted_.ranks_per_node,
                                          [this] { return ProcessorsOfThisNode(environment_.All()); });
     asked_.ranks_of_node = ranks_of_node_.value_or(0);
     auto started = join::StartUp(environment_, asked_);

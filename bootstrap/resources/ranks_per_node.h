@@ -21,7 +21,8 @@ struct Processors {
 Processors ProcessorsOfThisNode(const std::map<std::string, std::string, std::less<>>& environment);
 
 // auto: the GPUs, if there is one, else the CPUs. `look` is called for every word except a number. Error:
-// kUsage; "gpu" if there is none.
-Result<int> ParseRanksPerNode(std::string_view text, const std::function<Processors()>& look);
+// kUsage, with the name of the `option`; "gpu" if there is none.
+Result<int> ParseRanksPerNode(std::string_view option, std::string_view text,
+                              const std::function<Processors()>& look);
 
 }  // namespace muster

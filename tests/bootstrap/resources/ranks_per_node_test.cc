@@ -9,7 +9,7 @@ const Processors kGpuNode{8, 64, ""};
 const Processors kCpuNode{0, 12, "there is none"};
 
 Result<int> Parse(std::string_view text, const Processors& processors) {
-  return ParseRanksPerNode(text, [&] { return processors; });
+  return ParseRanksPerNode("-n", text, [&] { return processors; });
 }
 
 TEST(RanksPerNode, IsANumberOrWhatTheNodeHas) {
@@ -26,7 +26,7 @@ TEST(RanksPerNode, ThatAreANumberNeedNoLookAtTheNode) {
     looked = true;
     return kGpuNode;
   };
-  EXPECT_EQ(ParseRanksPerNode("3", look), 3);
+  EXPECT_EQ(ParseRanksPerNode("-n", "3", look), 3);
   EXPECT_FALSE(looked);
 }
 
@@ -35,12 +35,11 @@ TEST(RanksPerNode, RefusesEverythingElse) {
     const auto ranks = Parse(text, kCpuNode);
     ASSERT_FALSE(ranks) << text;
     EXPECT_EQ(ranks.error().code, Code::kUsage);
-    EXPECT_EQ(ranks.error().message,
-              "--nproc-per-node \"" + std::string(text) + "\" is not a number of ranks (1 to 4096)");
+    EXPECT_EQ(ranks.error().message, "-n \"" + std::string(text) + "\" is not a number of ranks (1 to 4096)");
     EXPECT_EQ(ranks.error().hint, "write a number, gpu, cpu or auto");
   }
   EXPECT_EQ(Parse("gpu", kCpuNode).error().message,
-            "--nproc-per-node gpu: this node has no GPU that this process may use: there is none");
+            "-n gpu: this node has no GPU that this process may use: there is none");
 }
 
 TEST(ProcessorsOfThisNode, AreThoseOfTheEnvironment) {
