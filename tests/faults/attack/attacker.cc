@@ -1,6 +1,6 @@
 // A program of another user that connects to listeners at full rate, and a listener of its own to compare with.
 //
-//   attacker ATTACK SECONDS HELLO TARGET...    ATTACK: close, hold, reset, half, hello, garbage, flood
+//   attacker ATTACK SECONDS HELLO TARGET...    ATTACK: close, hold, reset, half, hello, hello-hold, garbage, flood
 //   attacker serve                             prints a TARGET a line, then accepts, reads and closes
 //
 // HELLO: the listener's first message in hexadecimal. TARGET: tcp:ADDRESS:PORT, unix:NAME or dgram:NAME, NAME in
@@ -111,13 +111,13 @@ std::string RandomBytes(size_t count) {
 class Attacker {
  public:
   Attacker(std::string_view attack, int seconds, std::string_view hello, std::vector<Target> targets)
-      : stays_(attack == "hold" || attack == "half" || attack == "garbage"),
+      : stays_(attack == "hold" || attack == "half" || attack == "hello-hold" || attack == "garbage"),
         resets_(attack == "reset"),
         targets_(std::move(targets)),
         end_(Clock::now() + std::chrono::seconds(std::clamp(seconds, 0, kMostSeconds))),
         epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (attack == "half") words_ = hello.substr(0, hello.size() / 2);
-    if (attack == "hello") words_ = hello;
+    if (attack == "hello" || attack == "hello-hold") words_ = hello;
     if (attack == "garbage") words_ = RandomBytes(kGarbageBytes);
   }
 

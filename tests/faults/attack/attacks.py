@@ -46,7 +46,7 @@ PROGRAMS = {
     "at_work": "tests/faults/attack/at_work",
     "greeting": "tests/faults/attack/greeting",
 }
-CONNECTING = ("close", "hold", "reset", "half", "hello", "garbage")
+CONNECTING = ("close", "hold", "reset", "half", "hello", "hello-hold", "garbage")
 
 # The first message on a data connection (comm/socket/transport/handshake.h): magic, connector 3, acceptor 0, purpose 1,
 # communicator 0, no ciphers, nonce. On the store: validate, then a key. Of a program to its supervisor:
