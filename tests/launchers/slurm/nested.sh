@@ -3,9 +3,10 @@
 # shellcheck disable=SC2016,SC2034 # the variables are the job's, not ours; lib.sh uses patience
 # shellcheck disable=SC2154 # `run` sets here, top and files; `fresh` sets dir and member
 
-# Two ranks on each of NODES nodes, each with 4 CPUs, by one supervisor on a node; the same by srun alone.
-by_node() { step "-N$1" --ntasks-per-node=1 -c 8 muster run --nproc-per-node 2 -- "${@:2}"; }
-by_task() { step "-N$1" --ntasks-per-node=2 -c 4 "${@:2}"; }
+# Two ranks on each of the first NODES nodes, each with 4 CPUs, by one supervisor on a node; the same by srun alone. Slurm is told
+# which nodes: it takes others while it still ends the step before.
+by_node() { step "-N$1" -w "gpu[01-0$1]" --ntasks-per-node=1 -c 8 muster run --nproc-per-node 2 -- "${@:2}"; }
+by_task() { step "-N$1" -w "gpu[01-0$1]" --ntasks-per-node=2 -c 4 "${@:2}"; }
 
 # in_rank RANK NODES SCRIPT: in that rank alone; the others wait until it is done.
 in_rank() {
