@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comm/log/log.h"
+#include "comm/system/pipe.h"
 
 namespace muster::hosts {
 namespace {
@@ -40,12 +41,6 @@ std::string QuotedList(const std::vector<std::string>& words) {
 
 bool Asks(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
-}
-
-Result<std::pair<UniqueFd, UniqueFd>> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
-  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/system/pipe.h"
+
 namespace muster::output {
 namespace {
 
@@ -45,13 +47,10 @@ StdinCopy::~StdinCopy() {
 }
 
 Result<UniqueFd> StdinCopy::AddReader(int rank) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
-  UniqueFd read_end(ends[0]);
-  Reader reader{UniqueFd(ends[1])};
-  fcntl(reader.pipe.get(), F_SETFL, O_NONBLOCK);  // of this end alone
-  readers_[rank] = std::move(reader);
-  return read_end;
+  MUSTER_TRY(Pipe pipe, MakePipe());
+  fcntl(pipe.write_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
+  readers_[rank] = Reader{std::move(pipe.write_end)};
+  return std::move(pipe.read_end);
 }
 
 void StdinCopy::Drop(int rank) {

@@ -10,7 +10,7 @@
 
 #include "bootstrap/process/exec_child.h"
 #include "bootstrap/process/reaper.h"
-#include "comm/base/unique_fd.h"
+#include "comm/system/pipe.h"
 
 namespace muster::process {
 namespace {
@@ -18,18 +18,6 @@ namespace {
 // More of its own error text is not useful.
 constexpr size_t kLongestComplaint = 4096;
 constexpr Duration kGoneWithin = std::chrono::seconds(1);
-
-struct Pipe {
-  UniqueFd reader;
-  UniqueFd writer;
-};
-
-Result<Pipe> MakePipe() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 class Captured {
  public:
@@ -52,8 +40,8 @@ class Captured {
                      request_.environment,
                      std::nullopt,
                      nothing_.get(),
-                     output_.writer.get(),
-                     complaint_.writer.get(),
+                     output_.write_end.get(),
+                     complaint_.write_end.get(),
                      /*own_process_group=*/true};
     plan.arguments.insert(plan.arguments.end(), request_.arguments.begin(), request_.arguments.end());
     ExecOutcome started;
@@ -61,8 +49,8 @@ class Captured {
       started = ExecChild(plan);
       return started.pid;
     });
-    output_.writer.Reset();
-    complaint_.writer.Reset();
+    output_.write_end.Reset();
+    complaint_.write_end.Reset();
     if (started.error_number == ENOENT) return Fail(Code::kConfiguration, "there is no {}", request_.name);
     if (started.error_number != 0) {
       return Fail(Code::kSystem, "cannot start {}: {}", request_.name, ErrnoText(started.error_number));
@@ -71,15 +59,15 @@ class Captured {
   }
 
   Result<std::string> Read(Deadline deadline) {
-    while (output_.reader || complaint_.reader) {
+    while (output_.read_end || complaint_.read_end) {
       std::array<pollfd, 2> watched = {
-          {{output_.reader.get(), POLLIN, 0}, {complaint_.reader.get(), POLLIN, 0}}};
+          {{output_.read_end.get(), POLLIN, 0}, {complaint_.read_end.get(), POLLIN, 0}}};
       const int ready = poll(watched.data(), watched.size(), deadline.PollMilliseconds());
       if (ready < 0 && errno != EINTR) return Fail(Code::kSystem, "poll: {}", ErrnoText(errno));
       if (deadline.Expired()) return Fail(Code::kDeadline, "{} did not answer in time", request_.name);
       if (ready <= 0) continue;
-      if (watched[0].revents != 0) Take(output_.reader, text_);
-      if (watched[1].revents != 0) Take(complaint_.reader, message_);
+      if (watched[0].revents != 0) Take(output_.read_end, text_);
+      if (watched[1].revents != 0) Take(complaint_.read_end, message_);
       if (text_.size() > request_.longest) {
         return Fail(Code::kSystem, "{} printed more than {} bytes", request_.name, request_.longest);
       }

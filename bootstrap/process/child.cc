@@ -9,6 +9,7 @@
 
 #include "bootstrap/process/exec_child.h"
 #include "comm/system/descriptor_room.h"
+#include "comm/system/pipe.h"
 
 namespace muster::process {
 namespace {
@@ -16,22 +17,7 @@ namespace {
 constexpr int kNotFound = 127;
 constexpr int kNotStartable = 126;
 
-const char* LimitHint(int error_number) {
-  switch (error_number) {
-    case EAGAIN:
-      return "raise the limit on processes: ulimit -u, or pids.max of the job's cgroup";
-    case EMFILE:
-      return "raise the limit on open files: ulimit -Hn";
-    default:
-      return "";
-  }
-}
-
-StartFailure NoProcess(std::string_view what, int error_number) {
-  return {Error{Code::kSystem, fmt::format("cannot {}: {}", what, ErrnoText(error_number)),
-                LimitHint(error_number)},
-          error_number, ExitStatus(Code::kSystem)};
-}
+StartFailure NoProcess(Error error) { return {std::move(error), ExitStatus(Code::kSystem)}; }
 
 bool IsDirectory(const std::string& path) {
   struct stat status {};
@@ -45,7 +31,7 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
                   fmt::format("cannot start \"{}\" in the directory {}: {}", name,
                               options.directory.value_or(""), ErrnoText(outcome.error_number)),
                   ""},
-            outcome.error_number, kNotStartable};
+            kNotStartable};
   }
   Error error{Code::kSystem, fmt::format("cannot start \"{}\": {}", name, ErrnoText(outcome.error_number)),
               ""};
@@ -66,28 +52,14 @@ StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& out
   } else if (forbidden) {
     error.hint = "make it executable (chmod +x), on a file system that is not mounted with noexec";
   }
-  return {std::move(error), outcome.error_number, absent ? kNotFound : kNotStartable};
+  return {std::move(error), absent ? kNotFound : kNotStartable};
 }
 
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-// If muster was started with a standard descriptor closed, ours would take its place: the program would
-// inherit it, and dup2 of a descriptor onto itself would leave it close-on-exec.
-UniqueFd AboveStandard(UniqueFd fd) {
-  if (!fd || fd.get() > STDERR_FILENO) return fd;
-  return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-}
-
-tl::expected<Pipe, StartFailure> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return tl::unexpected(NoProcess("make a pipe", errno));
-  Pipe pipe{AboveStandard(UniqueFd(ends[0])), AboveStandard(UniqueFd(ends[1]))};
-  if (!pipe.read_end || !pipe.write_end) return tl::unexpected(NoProcess("make a pipe", errno));
-  fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
-  return pipe;
+tl::expected<Pipe, StartFailure> OutputPipe() {
+  auto pipe = MakePipe();
+  if (!pipe) return tl::unexpected(NoProcess(std::move(pipe).error()));
+  fcntl(pipe->read_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
+  return *std::move(pipe);
 }
 
 }  // namespace
@@ -95,17 +67,17 @@ tl::expected<Pipe, StartFailure> MakePipe() {
 tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptions& options) {
   if (options.command.empty()) {
     return tl::unexpected(
-        StartFailure{Error{Code::kUsage, "there is no program to start", ""}, 0, ExitStatus(Code::kUsage)});
+        StartFailure{Error{Code::kUsage, "there is no program to start", ""}, ExitStatus(Code::kUsage)});
   }
   Pipe out;
   Pipe err;
   if (options.pipe_stdout) {
-    auto made = MakePipe();
+    auto made = OutputPipe();
     if (!made) return tl::unexpected(std::move(made).error());
     out = *std::move(made);
   }
   if (options.pipe_stderr) {
-    auto made = MakePipe();
+    auto made = OutputPipe();
     if (!made) return tl::unexpected(std::move(made).error());
     err = *std::move(made);
   }
@@ -124,7 +96,9 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
     return outcome.pid;
   });
   if (outcome.pid < 0 && outcome.error_number == EAGAIN) {
-    return tl::unexpected(NoProcess("start another process", outcome.error_number));
+    return tl::unexpected(NoProcess(
+        {Code::kSystem, fmt::format("cannot start another process: {}", ErrnoText(outcome.error_number)),
+         "raise the limit on processes: ulimit -u, or pids.max of the job's cgroup"}));
   }
   if (outcome.pid < 0) return tl::unexpected(DescribeFailure(options, outcome));
   return std::unique_ptr<Child>(new Child(std::move(process), options.own_process_group,

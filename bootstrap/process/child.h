@@ -40,10 +40,9 @@ struct ChildOptions {
 };
 
 struct StartFailure {
-  Error error;           // kSystem: "cannot start \"foo\": No such file or directory"
-  int error_number = 0;  // errno
-  int exit_status =
-      0;  // the exit status of a shell: 127 not found, 126 found but not to be started; 71 no process
+  Error error;  // kSystem: "cannot start \"foo\": No such file or directory"
+  // The exit status of a shell: 127 not found, 126 found but not to be started; 71 no process.
+  int exit_status = 0;
 };
 
 class Child {

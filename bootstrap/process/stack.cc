@@ -14,7 +14,7 @@
 #include "bootstrap/process/exec_child.h"
 #include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"
-#include "comm/base/unique_fd.h"
+#include "comm/system/pipe.h"
 #include "comm/system/proc_file.h"
 
 namespace muster::process {
@@ -100,10 +100,9 @@ std::vector<StackTool> StackTools(bool python) {
 
 ToolOutput RunTool(const std::vector<std::string>& command, std::string_view path, Deadline deadline) {
   ToolOutput result;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return result;
-  const UniqueFd read_end(ends[0]);
-  UniqueFd write_end(ends[1]);
+  auto pipe = MakePipe();
+  if (!pipe) return result;
+  auto& [read_end, write_end] = *pipe;
   const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   // Tools do not use the job's environment.
   const ExecRequest request{

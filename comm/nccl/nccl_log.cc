@@ -8,8 +8,8 @@
 #include <memory>
 #include <thread>
 
-#include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
+#include "comm/system/pipe.h"
 #include "comm/system/start_thread.h"
 
 namespace muster::nccl {
@@ -52,15 +52,13 @@ std::string_view MessageOfNcclLine(std::string_view line) {
 }
 
 Result<std::string> OpenNcclLog() {
-  int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(errno));
-  const auto reader = std::make_shared<UniqueFd>(ends[0]);
-  UniqueFd writer(ends[1]);
+  MUSTER_TRY(Pipe pipe, MakePipe());
+  const auto reader = std::make_shared<UniqueFd>(std::move(pipe.read_end));
   MUSTER_TRY(std::thread thread,
              StartThread("the thread that reads NCCL's log", [reader] { Serve(*reader); }));
   thread.detach();
   // It stays open: NCCL opens it again by this path, and does not report when it is done.
-  return fmt::format("/proc/self/fd/{}", writer.Release());
+  return fmt::format("/proc/self/fd/{}", pipe.write_end.Release());
 }
 
 }  // namespace muster::nccl

@@ -1,10 +1,11 @@
 #include "bootstrap/run/program/input_plan.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "comm/system/pipe.h"
 
 namespace muster::run {
 namespace {
@@ -16,13 +17,6 @@ config::RunStdin Chosen(config::RunStdin input, int programs) {
   return input;
 }
 
-// A descriptor that is moved to itself would stay close-on-exec: if muster was started without a standard
-// input.
-UniqueFd AboveStandard(UniqueFd fd) {
-  if (fd.get() > STDERR_FILENO) return fd;
-  return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-}
-
 }  // namespace
 
 InputPlan::InputPlan(net::EventLoop& loop, config::RunStdin input, int programs)
@@ -32,10 +26,7 @@ InputPlan::InputPlan(net::EventLoop& loop, config::RunStdin input, int programs)
 }
 
 Result<UniqueFd> InputPlan::For(int rank) {
-  if (copy_) {
-    MUSTER_TRY(UniqueFd copy, copy_->AddReader(rank));
-    return AboveStandard(std::move(copy));
-  }
+  if (copy_) return copy_->AddReader(rank);
   if (input_ == config::RunStdin::kAll || (input_ == config::RunStdin::kRank0 && rank == 0))
     return UniqueFd();
   UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));

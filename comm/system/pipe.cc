@@ -1,0 +1,27 @@
+#include "comm/system/pipe.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace muster {
+
+Result<Pipe> MakePipe() {
+  std::array<int, 2> ends{};
+  Pipe pipe;
+  if (pipe2(ends.data(), O_CLOEXEC) == 0)
+    pipe = {AboveStandard(UniqueFd(ends[0])), AboveStandard(UniqueFd(ends[1]))};
+  if (pipe.read_end && pipe.write_end) return pipe;
+  const int error = errno;
+  return WithHint(Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(error)),
+                  error == EMFILE ? "raise the limit on open files: ulimit -Hn" : "");
+}
+
+UniqueFd AboveStandard(UniqueFd fd) {
+  if (!fd || fd.get() > STDERR_FILENO) return fd;
+  return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+}  // namespace muster

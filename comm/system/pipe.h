@@ -1,0 +1,22 @@
+// Pipes, and descriptors for programs that muster starts.
+#pragma once
+
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+// Both ends block, are closed by exec and lie above the standard descriptors. Error: kSystem.
+Result<Pipe> MakePipe();
+
+// The descriptor, or a copy of it above the standard descriptors. One of these would take the place of a
+// standard descriptor that was closed when muster started: a program would inherit it, and dup2 of a
+// descriptor to itself would leave it close-on-exec. Invalid if there is no copy, with the reason in errno.
+UniqueFd AboveStandard(UniqueFd fd);
+
+}  // namespace muster
