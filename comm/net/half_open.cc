@@ -16,33 +16,27 @@ HalfOpenTable::Id HalfOpenTable::Add(const std::string& address, Clock::time_poi
 void HalfOpenTable::Remove(Id id) {
   const auto found = all_.find(id);
   if (found == all_.end()) return;
-  Unqueue(id, found->second);
-  const auto address = addresses_.find(found->second.address);
+  const Entry& entry = found->second;
+  const auto address = addresses_.find(entry.address);
+  (address->second.*entry.queue).erase({entry.since, id});
   if (--address->second.connections == 0) addresses_.erase(address);
   all_.erase(found);
 }
 
-void HalfOpenTable::Unqueue(Id id, const Entry& entry) {
+void HalfOpenTable::Move(Id id, Queue Address::*queue, std::optional<Clock::time_point> since) {
+  const auto found = all_.find(id);
+  if (found == all_.end()) return;
+  Entry& entry = found->second;
   Address& address = addresses_.find(entry.address)->second;
-  (entry.fresh ? address.fresh : address.silent).erase({entry.since, id});
+  (address.*entry.queue).erase({entry.since, id});
+  entry.queue = queue;
+  entry.since = since.value_or(entry.since);
+  (address.*queue).emplace(entry.since, id);
 }
 
-void HalfOpenTable::SetActive(Id id) {
-  const auto found = all_.find(id);
-  if (found == all_.end()) return;
-  Unqueue(id, found->second);
-  found->second.fresh = false;
-  found->second.silent = false;
-}
+void HalfOpenTable::SetActive(Id id) { Move(id, &Address::active, std::nullopt); }
 
-void HalfOpenTable::SetSilent(Id id, Clock::time_point now) {
-  SetActive(id);
-  const auto found = all_.find(id);
-  if (found == all_.end()) return;
-  found->second.silent = true;
-  found->second.since = now;
-  addresses_.find(found->second.address)->second.silent.emplace(now, id);
-}
+void HalfOpenTable::SetSilent(Id id, Clock::time_point now) { Move(id, &Address::silent, now); }
 
 const HalfOpenTable::Address* HalfOpenTable::Freshest() const {
   const auto most =
@@ -50,7 +44,14 @@ const HalfOpenTable::Address* HalfOpenTable::Freshest() const {
   return most == addresses_.end() || most->second.fresh.empty() ? nullptr : &most->second;
 }
 
-size_t HalfOpenTable::MostFresh() const {
+const HalfOpenTable::Address* HalfOpenTable::Busiest() const {
+  const auto most =
+      std::ranges::max_element(addresses_, {}, [](const auto& entry) { return entry.second.connections; });
+  return most == addresses_.end() || most->second.connections <= std::max(kFew, HalfShare()) ? nullptr
+                                                                                             : &most->second;
+}
+
+size_t HalfOpenTable::HalfShare() const {
   return std::max<size_t>(1, places_ / (2 * std::max<size_t>(1, addresses_.size())));
 }
 
@@ -67,7 +68,7 @@ const typename Queue::value_type* OlderOf(const Queue& one, const Queue& other) 
 }  // namespace
 
 std::optional<HalfOpenTable::Id> HalfOpenTable::Victim(Clock::time_point now) const {
-  if (const Address* freshest = Freshest(); freshest != nullptr && freshest->fresh.size() > MostFresh())
+  if (const Address* freshest = Freshest(); freshest != nullptr && freshest->fresh.size() > HalfShare())
     return freshest->fresh.begin()->second;
   std::optional<Id> victim;
   size_t most = 0;
@@ -79,6 +80,23 @@ std::optional<HalfOpenTable::Id> HalfOpenTable::Victim(Clock::time_point now) co
     victim = oldest->second;
   }
   return victim;
+}
+
+bool HalfOpenTable::Crowded() const { return Busiest() != nullptr; }
+
+std::optional<HalfOpenTable::Id> HalfOpenTable::VictimFor(const std::string& address,
+                                                          Clock::time_point now) const {
+  if (const auto victim = Victim(now)) return victim;
+  const Address* busiest = Busiest();
+  if (busiest == nullptr) return std::nullopt;
+  if (!busiest->silent.empty() && now - busiest->silent.begin()->first >= kShortPatience)
+    return busiest->silent.begin()->second;
+  const auto own = addresses_.find(address);
+  if (own != addresses_.end() && own->second.connections + 1 >= busiest->connections) return std::nullopt;
+  for (const Queue* queue : {&busiest->active, &busiest->silent, &busiest->fresh}) {
+    if (!queue->empty()) return queue->rbegin()->second;
+  }
+  return std::nullopt;
 }
 
 std::optional<HalfOpenTable::Id> HalfOpenTable::AnyVictim() const {

@@ -1,17 +1,22 @@
 // The connections of one listener that have not proven themselves, and the choice of the one to close when a
 // new connection needs its place.
 //
-// A connection is fresh until its peer has sent a first message, and silent while its peer owes the
-// next bytes. When all places are taken, one connection gives way:
+// A connection is fresh until its peer has sent a first message, silent while its peer owes the next bytes, and
+// active while this side owes the answer. When all places are taken, one connection gives way:
 //
 //   1. If one address has more fresh connections than half its share of the places, and more than one: the oldest of
 //      them. (Share: the places divided by the addresses.) Else a few addresses with silent connections could fill the
 //      places and, because rule 2 is slow, the kernel's queue, which then drops packets of members.
 //   2. Else the oldest silent connection that has owed bytes for kPatience. If several addresses have such
 //      a connection: the one of the address with the most silent connections.
+//   3. Else, if one address has more connections than half its share, and more than kFew: one of that address, for
+//      a new connection of another address. First the one that has been silent longest, if for kShortPatience, then the
+//      newest active one. A new connection of the same address only takes the place of such a silent one, or is
+//      refused. Else a few addresses that send first messages and keep the connections could fill all places, and the
+//      kernel's queue.
 //
 // A real member sends its first message with the connection and answers within milliseconds, so it keeps its
-// place. No connection is refused for its address: a real member may share its node with an attacker.
+// place. If it shares its node with an attacker, rule 3 may refuse it; it connects again.
 //
 // A value of one thread, without descriptors. Each call takes logarithmic time, Victim() time
 // linear in the number of addresses.
@@ -34,6 +39,8 @@ class HalfOpenTable {
  public:
   using Id = uint64_t;
   static constexpr Duration kPatience = std::chrono::milliseconds(250);
+  static constexpr Duration kShortPatience = std::chrono::milliseconds(50);
+  static constexpr size_t kFew = 8;
 
   explicit HalfOpenTable(size_t places) : places_(places) {}
 
@@ -47,8 +54,12 @@ class HalfOpenTable {
 
   size_t size() const { return all_.size(); }
   bool full() const { return all_.size() >= places_; }
-  // The connection that gives way to a new one; absent: none does.
+  // The connection that gives way to any new one: rules 1 and 2; absent: none does.
   std::optional<Id> Victim(Clock::time_point now) const;
+  // Rule 3 applies: another address may be behind the new connections in the kernel's queue.
+  bool Crowded() const;
+  // The connection that gives way to a new one of `address`: all rules; absent: the new one is refused.
+  std::optional<Id> VictimFor(const std::string& address, Clock::time_point now) const;
   // The connection that gives way when the process itself runs out of descriptors: the oldest fresh one of
   // the address with the most, else the oldest silent one.
   std::optional<Id> AnyVictim() const;
@@ -61,16 +72,17 @@ class HalfOpenTable {
     size_t connections = 0;
     Queue fresh;
     Queue silent;  // without the fresh ones
+    Queue active;
   };
   struct Entry {
     std::string address;
     Clock::time_point since;
-    bool fresh = true;
-    bool silent = true;
+    Queue Address::*queue = &Address::fresh;
   };
   const Address* Freshest() const;
-  size_t MostFresh() const;
-  void Unqueue(Id id, const Entry& entry);
+  const Address* Busiest() const;
+  size_t HalfShare() const;
+  void Move(Id id, Queue Address::*queue, std::optional<Clock::time_point> since);
 
   const size_t places_;
   std::map<std::string, Address> addresses_;

@@ -73,8 +73,9 @@ void AuthenticatingAcceptor::Close() {
 void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) {
   // Nothing is set up for a connection that will not stay.
   if (net::PeerHasHungUp(fd.get())) return LogStranger(peer, "it closed the connection");
-  if (!MakeRoom(fd.get())) return LogStranger(peer, "too many connections have not proven their identity");
   const std::string host = peer.Host();
+  if (!MakeRoom(fd.get(), host))
+    return LogStranger(peer, "too many connections have not proven their identity");
   const Id id = table_.Add(host, Clock::now());
   HalfOpen& entry = half_open_[id];
   entry.peer = peer;
@@ -143,13 +144,13 @@ void AuthenticatingAcceptor::Transmit(Id id, ByteView message) {
   entry.stream->Send(message);
 }
 
-bool AuthenticatingAcceptor::MakeRoom(int newest) {
+bool AuthenticatingAcceptor::MakeRoom(int newest, const std::string& host) {
   if (DescriptorsAreScarce(newest)) {
     if (const auto victim = table_.AnyVictim())
       GiveUp(*victim, "this process has almost no file descriptors left");
   }
   while (table_.full()) {
-    const auto victim = table_.Victim(Clock::now());
+    const auto victim = table_.VictimFor(host, Clock::now());
     if (!victim) return false;
     GiveUp(*victim, "its place was needed, and it had not proven its identity");
   }
@@ -158,10 +159,11 @@ bool AuthenticatingAcceptor::MakeRoom(int newest) {
 
 // Received data is read first: the peer may have proven itself meanwhile.
 void AuthenticatingAcceptor::GiveUp(Id id, const std::string& reason) {
-  const bool had_been_heard = half_open_.at(id).heard;
+  const auto state = [](const HalfOpen& entry) { return std::pair(entry.heard, entry.own_turn); };
+  const auto before = state(half_open_.at(id));
   half_open_.at(id).stream->ReadNow();
   const auto found = half_open_.find(id);
-  if (found == half_open_.end() || found->second.heard != had_been_heard) return;
+  if (found == half_open_.end() || state(found->second) != before) return;
   TurnAway(id, reason);
 }
 
@@ -176,9 +178,10 @@ void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
   TurnAway(id, last_refusal_);
 }
 
-// Peers in the kernel's queue are accepted when earlier ones have proven themselves or give way.
+// Peers in the kernel's queue are accepted when earlier ones have proven themselves or give way; immediately, if a
+// single address has most places.
 void AuthenticatingAcceptor::UpdateListening() {
-  const bool full = table_.full() && !table_.Victim(Clock::now());
+  const bool full = table_.full() && !table_.Crowded() && !table_.Victim(Clock::now());
   for (const auto& listener : listeners_) listener->SetPaused(full);
   loop_.Cancel(room_timer_);
   const Deadline next = full ? table_.NextVictim() : Deadline::Never();

@@ -3,9 +3,9 @@
 //
 // A foreign peer costs a descriptor until its handshake deadline, and a log line (RejectionLog). At most
 // `most_half_open` connections prove themselves at a time. When all places are taken, a silent connection
-// gives way (comm/net/half_open.h); while none does, further ones wait in the kernel's queue. A real leader
-// sends its first message with the connection, so it never waits for a foreign peer's deadline. The deadline
-// counts the peer's time alone (handshake_clock.h).
+// gives way, or one of an address that has most of them (comm/net/half_open.h); while none does, further ones
+// wait in the kernel's queue. A real leader sends its first message with the connection, so it never waits for a
+// foreign peer's deadline. The deadline counts the peer's time alone (handshake_clock.h).
 //
 // The answer to a first message costs some 100 us of processor (X25519). So first messages wait for their turn,
 // round-robin over the peers' addresses, and a peer that has closed its connection by then gets none: a flood of them
@@ -74,7 +74,7 @@ class AuthenticatingAcceptor {
 
   Result<std::vector<UniqueFd>> BindAll(const std::vector<net::SocketAddress>& addresses, uint16_t port);
   void UpdateListening();
-  bool MakeRoom(int newest);
+  bool MakeRoom(int newest, const std::string& host);
   void GiveUp(Id id, const std::string& reason);
   void Admit(UniqueFd fd, const net::SocketAddress& peer);
   void OnFrame(Id id, ByteView frame);

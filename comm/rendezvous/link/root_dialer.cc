@@ -57,6 +57,7 @@ struct RootDialer::Attempt {
   Duration pause = kFirstPause;
   std::string problem;
   bool answered = false;            // the peer has answered
+  bool heard = false;               // a message of it, on this connection
   std::optional<size_t> further{};  // its index, of a further address that is being tried
   bool sweeping = false;            // one of swept_
 };
@@ -162,6 +163,7 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   // The previous error is more useful than the note of a retry.
   if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
+  attempt.heard = false;
   loop_.Cancel(attempt.timer);
   const Duration limit = Patience(attempt, params_.handshake_timeout);
   attempt.clock = std::make_unique<HandshakeClock>(loop_, limit, [this, &attempt, limit](bool own_prover) {
@@ -187,13 +189,15 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
                   // It may have timed out first.
                   if (attempt.handshake->WaitsForProver())
                     problem = ProverHangs(prover_) + ", and " + problem;
-                  Retry(attempt, std::move(problem), kStrangerPause);
+                  // A root with too many connections closes some without an answer.
+                  Retry(attempt, std::move(problem), attempt.heard ? kStrangerPause : Duration::zero());
                 });
   attempt.handshake->Start();
 }
 
 void RootDialer::OnFrame(Attempt& attempt, ByteView frame) {
   const std::weak_ptr<bool> alive = alive_;
+  attempt.heard = true;
   attempt.handshake->OnMessage(frame);
   if (!alive.expired() && attempt.handshake && attempt.handshake->WaitsForProver())
     attempt.clock->SetOwnTurn(true);

@@ -91,6 +91,54 @@ TEST_F(HalfOpenTableTest, ManyThatHaveSpokenAreNotTakenForManyFresh) {
   EXPECT_EQ(table.Victim(now), std::nullopt);
 }
 
+class CrowdedTableTest : public testing::Test {
+ protected:
+  // All places are taken: 12 active ones of "a", two of each other address.
+  CrowdedTableTest() {
+    for (int i = 0; i < 12; ++i) of_a.push_back(Add("a"));
+    for (size_t i = 0; !table.full(); ++i) Add("b" + std::to_string(i / 2));
+  }
+  HalfOpenTable::Id Add(const std::string& address) {
+    const auto id = table.Add(address, now += milliseconds(1));
+    table.SetActive(id);
+    return id;
+  }
+
+  Clock::time_point now{};
+  HalfOpenTable table{20};
+  std::vector<HalfOpenTable::Id> of_a;
+};
+
+TEST_F(CrowdedTableTest, OneThatWaitsForThisSideGivesWayToAnotherAddress) {
+  EXPECT_TRUE(table.Crowded());
+  EXPECT_EQ(table.Victim(now + std::chrono::hours(1)), std::nullopt);
+  EXPECT_EQ(table.VictimFor("c", now), of_a.back()) << "the newest";
+  EXPECT_EQ(table.VictimFor("b0", now), of_a.back());
+  EXPECT_EQ(table.VictimFor("a", now), std::nullopt);
+}
+
+TEST_F(CrowdedTableTest, ASilentOneGivesWaySoonerThanOtherwise) {
+  table.SetSilent(of_a[3], now);
+  const auto later = now + HalfOpenTable::kShortPatience;
+  EXPECT_EQ(table.VictimFor("a", later - milliseconds(1)), std::nullopt);
+  EXPECT_EQ(table.VictimFor("a", later), of_a[3]);
+  EXPECT_EQ(table.VictimFor("c", later), of_a[3]);
+  EXPECT_EQ(table.VictimFor("c", later - milliseconds(1)), of_a.back());
+}
+
+TEST_F(CrowdedTableTest, TheAddressWithTheMostAloneGivesWay) {
+  for (size_t i = 4; i < of_a.size(); ++i) table.Remove(of_a[i]);
+  EXPECT_FALSE(table.Crowded());
+  for (int i = 0; i < 8; ++i) Add("c");
+  EXPECT_TRUE(table.full());
+  EXPECT_FALSE(table.Crowded()) << "eight are few";
+  EXPECT_EQ(table.VictimFor("d", now), std::nullopt);
+  table.Remove(of_a[0]);
+  const auto newest = Add("c");
+  EXPECT_EQ(table.VictimFor("d", now), newest);
+  EXPECT_EQ(table.VictimFor("a", now), newest);
+}
+
 TEST_F(HalfOpenTableTest, WithoutADescriptorLeftAFreshOneGivesWayFirst) {
   EXPECT_EQ(table.AnyVictim(), std::nullopt);
   const auto silent = Add("c");

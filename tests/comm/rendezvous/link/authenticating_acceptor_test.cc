@@ -335,6 +335,22 @@ TEST_F(BusyProverTest, FirstMessagesAreAnsweredInTurnOfTheirAddresses) {
   EXPECT_FALSE(IsClosed(leader));
 }
 
+// They hold all places while this side owes them the answer.
+TEST_F(BusyProverTest, FirstMessagesOfOneAddressKeepNoOtherOut) {
+  Open(seconds(60), 12);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 40; ++i) {
+    strangers.push_back(ConnectFrom("127.0.0.7"));
+    SendHello(strangers.back());
+  }
+  ASSERT_TRUE(loop.Until([&] { return questions().size() >= 12; }));
+  const UniqueFd leader = ConnectFrom("127.0.0.8");
+  SendHello(leader);
+  ASSERT_TRUE(loop.Until([&] { return questions().back().source == "127.0.0.8"; }));
+  EXPECT_FALSE(IsClosed(leader));
+  EXPECT_FALSE(questions().back().wanted.expired());
+}
+
 TEST_F(BusyProverTest, ASecondMessageBeforeTheAnswerEndsTheConnection) {
   const LogCapture log;
   Open();
