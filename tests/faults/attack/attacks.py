@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The cost to a job of a full-rate attack by another user, for each listener that muster opens.
 
-    attacks.py [--long] [--list] [LISTENER]...     LISTENER: as --list has them: "store far"
+    attacks.py [--long] [--list] [--attack ATTACK] [LISTENER]...     LISTENER, ATTACK: as --list has them: "store far", close
 
 Two attackers (attacker.cc) as another user: on the node of the listener ("near"), or one on each of two other nodes ("far"). First
 they attack a listener of their own on that node: the job's need then is the control, and the limits are on its greater need when the
@@ -15,6 +15,7 @@ has seen; the last line is `N passed, N failed, 0 skipped`, a row each.
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import os
 import shutil
 import subprocess
@@ -94,7 +95,7 @@ def _store(_):
 
 LISTENERS = [
     Listener("root", "far", "hello", Job.root, Job.greeting, "tcp", True),
-    Listener("root", "near", "", Job.root, Job.greeting, "tcp", True),
+    Listener("root", "near", "hello-hold", Job.root, Job.greeting, "tcp", True),
     Listener("store", "far", "", Job.early_store, _store, "tcp", True),
     Listener("leader", "near", "close", Job.leader, forming=True),
     Listener("leader", "near", "half", Job.leader),
@@ -371,18 +372,15 @@ class Play:
 
     # ---- all
 
-    def rows(self, chosen, all_attacks):
-        for listener in chosen:
+    def rows(self, pairs, job_for_each_listener):
+        at_work = []
+        for listener, attack in pairs:
             if listener.forming or listener is LAUNCH:
-                play = self.formed_beside if listener.forming else self.launched_beside
-                for attack in listener.attacks() if all_attacks else filter(None, [listener.short]):
-                    yield self.timed(listener, attack, play)
-        at_work = [listener for listener in chosen if not listener.forming and listener is not LAUNCH]
-        if all_attacks:
-            for listener in at_work:
-                yield from self.at_work([(listener, attack) for attack in listener.attacks()])
-        elif at_work:
-            yield from self.at_work([(listener, listener.short) for listener in at_work])
+                yield self.timed(listener, attack, self.formed_beside if listener.forming else self.launched_beside)
+            else:
+                at_work.append((listener, attack))
+        for _, of_job in itertools.groupby(at_work, lambda pair: job_for_each_listener and str(pair[0])):
+            yield from self.at_work(list(of_job))
 
 
 def answers(hello, targets, most):
@@ -410,8 +408,21 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--attack", choices=[*CONNECTING, "flood"])
     parser.add_argument("listener", nargs="*")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    unknown = set(arguments.listener) - {str(one) for one in [LAUNCH, *LISTENERS]}
+    if unknown:
+        parser.error(f"no listener: {', '.join(sorted(unknown))} (--list prints them)")
+    return arguments
+
+
+def attacks_on(listener, arguments):
+    if arguments.attack:
+        return [attack for attack in listener.attacks() if attack == arguments.attack]
+    if arguments.long:
+        return listener.attacks()
+    return [listener.short] if listener.short else []
 
 
 def again(row):
@@ -440,7 +451,8 @@ def main():
         programs["attacker"] = shutil.copy(programs["attacker"], work)
         sink = stack.enter_context(Sink(programs["attacker"]))
         play = Play(work, programs, sink, LONG_S if arguments.long else SHORT_S)
-        rows = list(judged(play.rows(chosen, arguments.long)))
+        pairs = [(one, attack) for one in chosen for attack in attacks_on(one, arguments)]
+        rows = list(judged(play.rows(pairs, job_for_each_listener=arguments.long)))
     show(rows)
     print(f"{sum(row.tries - 1 for row in rows)} pairs were played again")
     failed = sum(any(row.problems()) for row in rows)
