@@ -4,6 +4,8 @@
 
 namespace muster::net {
 
+std::string SourceOf(const SocketAddress& peer) { return peer.IsLoopback() ? "loopback" : peer.Host(); }
+
 HalfOpenTable::Id HalfOpenTable::Add(const std::string& address, Clock::time_point now) {
   const Id id = next_++;
   Address& of = addresses_[address];

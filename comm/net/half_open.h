@@ -32,8 +32,13 @@
 #include <utility>
 
 #include "comm/base/deadline.h"
+#include "comm/net/socket.h"
 
 namespace muster::net {
+
+// The address by which connections are counted and take turns. All of loopback is one: each user of the node can
+// connect from each of its addresses.
+std::string SourceOf(const SocketAddress& peer);
 
 class HalfOpenTable {
  public:

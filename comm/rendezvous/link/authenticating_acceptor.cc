@@ -73,15 +73,16 @@ void AuthenticatingAcceptor::Close() {
 void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) {
   // Nothing is set up for a connection that will not stay.
   if (net::PeerHasHungUp(fd.get())) return LogStranger(peer, "it closed the connection");
-  const std::string host = peer.Host();
-  if (!MakeRoom(fd.get(), host))
+  const std::string source = params_.source(peer);
+  if (!MakeRoom(fd.get(), source))
     return LogStranger(peer, "too many connections have not proven their identity");
-  const Id id = table_.Add(host, Clock::now());
+  const Id id = table_.Add(source, Clock::now());
   HalfOpen& entry = half_open_[id];
   entry.peer = peer;
+  entry.source = source;
   entry.stream = std::make_unique<net::FrameStream>(loop_, std::move(fd), auth::kMaxHandshakeMessage);
   entry.handshake = std::make_unique<auth::Handshake>(
-      auth::Handshake::Params{auth::Role::kServer, params_.meeting, peer.ToString(), params_.self, host},
+      auth::Handshake::Params{auth::Role::kServer, params_.meeting, peer.ToString(), params_.self, source},
       prover_, [this, id](const Bytes& message) { Transmit(id, message); },
       [this, id](auth::HandshakeResult result) { Finish(id, std::move(result)); });
   entry.clock = std::make_unique<HandshakeClock>(
@@ -103,7 +104,7 @@ void AuthenticatingAcceptor::OnFrame(Id id, ByteView frame) {
   table_.SetActive(id);
   UpdateListening();
   entry.clock->SetOwnTurn(true);
-  first_messages_.Push(entry.peer.Host(), id);
+  first_messages_.Push(entry.source, id);
   if (answer_timer_ == 0) answer_timer_ = loop_.After(Duration::zero(), [this] { AnswerFirst(); });
 }
 
@@ -144,13 +145,13 @@ void AuthenticatingAcceptor::Transmit(Id id, ByteView message) {
   entry.stream->Send(message);
 }
 
-bool AuthenticatingAcceptor::MakeRoom(int newest, const std::string& host) {
+bool AuthenticatingAcceptor::MakeRoom(int newest, const std::string& source) {
   if (DescriptorsAreScarce(newest)) {
     if (const auto victim = table_.AnyVictim())
       GiveUp(*victim, "this process has almost no file descriptors left");
   }
   while (table_.full()) {
-    const auto victim = table_.VictimFor(host, Clock::now());
+    const auto victim = table_.VictimFor(source, Clock::now());
     if (!victim) return false;
     GiveUp(*victim, "its place was needed, and it had not proven its identity");
   }

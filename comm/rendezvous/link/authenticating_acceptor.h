@@ -41,6 +41,8 @@ class AuthenticatingAcceptor {
     // Descriptors; each may hold one unfinished message, some 64 KiB.
     size_t most_half_open = 192;
     std::string self = "this rank";  // for messages: "rank 0 on gpu01"
+    // Tests count each address of loopback as a node.
+    std::function<std::string(const net::SocketAddress& peer)> source = net::SourceOf;
   };
   // A proven link, sealed. Start it before returning: until then it still calls the acceptor.
   using OnLink = std::function<void(std::unique_ptr<net::FrameStream> link, const net::SocketAddress& peer)>;
@@ -66,6 +68,7 @@ class AuthenticatingAcceptor {
     std::unique_ptr<net::FrameStream> stream;
     std::unique_ptr<auth::Handshake> handshake;
     net::SocketAddress peer;
+    std::string source;
     std::unique_ptr<HandshakeClock> clock;
     bool heard = false;     // a first message
     Bytes first;            // it, until it is answered
@@ -74,7 +77,7 @@ class AuthenticatingAcceptor {
 
   Result<std::vector<UniqueFd>> BindAll(const std::vector<net::SocketAddress>& addresses, uint16_t port);
   void UpdateListening();
-  bool MakeRoom(int newest, const std::string& host);
+  bool MakeRoom(int newest, const std::string& source);
   void GiveUp(Id id, const std::string& reason);
   void Admit(UniqueFd fd, const net::SocketAddress& peer);
   void OnFrame(Id id, ByteView frame);

@@ -121,7 +121,7 @@ PeerAcceptor::Newcomer* PeerAcceptor::Find(const ListeningSocket& listener, net:
 
 void PeerAcceptor::Admit(ListeningSocket& listener, UniqueFd fd, const net::SocketAddress& address) {
   if (!listener.unix_socket) {
-    return AdmitFrom(listener, std::move(fd), address.ToString(), address.Host());
+    return AdmitFrom(listener, std::move(fd), address.ToString(), net::SourceOf(address));
   }
   const std::optional<net::PeerCredentials> peer = net::CredentialsOf(fd.get());
   if (peer && peer->uid == geteuid())
@@ -132,7 +132,7 @@ void PeerAcceptor::Admit(ListeningSocket& listener, UniqueFd fd, const net::Sock
 }
 
 void PeerAcceptor::AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string address,
-                             const std::string& host) {
+                             const std::string& source) {
   // Nothing is set up for it.
   if (net::PeerHasHungUp(fd.get())) {
     return rejections_.Add(
@@ -151,7 +151,7 @@ void PeerAcceptor::AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string
   raw->fd = std::move(fd);
   raw->address = std::move(address);
   raw->deadline = Deadline::After(options_.handshake);
-  raw->id = listener.half_open.Add(host, Clock::now());
+  raw->id = listener.half_open.Add(source, Clock::now());
   newcomers_.push_back(std::move(newcomer));
   Advance(raw);
 }

@@ -19,6 +19,13 @@ class HalfOpenTableTest : public testing::Test {
   HalfOpenTable table{6};
 };
 
+TEST(SourceOf, IsTheHostAndOneForLoopback) {
+  for (const char* const loopback : {"127.0.0.1", "127.9.8.7", "::1"})
+    EXPECT_EQ(SourceOf(*SocketAddress::FromNumeric(loopback, 5)), "loopback");
+  EXPECT_EQ(SourceOf(*SocketAddress::FromNumeric("10.1.2.3", 5)), "10.1.2.3");
+  EXPECT_EQ(SourceOf(*SocketAddress::FromNumeric("fd00::7", 5)), "fd00::7");
+}
+
 TEST_F(HalfOpenTableTest, IsFullAtItsNumberOfPlaces) {
   for (int i = 0; i < 6; ++i) {
     EXPECT_FALSE(table.full());

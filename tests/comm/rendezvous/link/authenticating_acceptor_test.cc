@@ -29,8 +29,9 @@ class AuthenticatingAcceptorTest : public testing::Test {
 
   void Open(Duration handshake_timeout = seconds(10), size_t most_half_open = 256) {
     listener = std::make_unique<AuthenticatingAcceptor>(
-        *loop, AuthenticatingAcceptor::Params{kMeeting, handshake_timeout, most_half_open}, *prover,
-        [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& from) {
+        *loop,
+        AuthenticatingAcceptor::Params{kMeeting, handshake_timeout, most_half_open, "this rank", source},
+        *prover, [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress& from) {
           EXPECT_EQ(from.Host(), "127.0.0.1");
           links.push_back(std::move(link));
           links.back()->Start([this](ByteView frame) { heard.emplace_back(AsText(frame)); },
@@ -91,6 +92,8 @@ class AuthenticatingAcceptorTest : public testing::Test {
   net::SocketAddress loopback;
   std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
   uint16_t port = 0;
+  // Each address of loopback is a node.
+  std::function<std::string(const net::SocketAddress&)> source = &net::SocketAddress::Host;
   std::vector<std::unique_ptr<net::FrameStream>> links;
   std::vector<std::unique_ptr<net::FrameStream>> dialed;
   std::vector<std::string> heard;
@@ -349,6 +352,19 @@ TEST_F(BusyProverTest, FirstMessagesOfOneAddressKeepNoOtherOut) {
   ASSERT_TRUE(loop.Until([&] { return questions().back().source == "127.0.0.8"; }));
   EXPECT_FALSE(IsClosed(leader));
   EXPECT_FALSE(questions().back().wanted.expired());
+}
+
+// Another user of the root's node can take each address of loopback.
+TEST_F(BusyProverTest, LoopbackHasOneTurn) {
+  source = net::SourceOf;
+  Open();
+  std::vector<UniqueFd> strangers;
+  for (int i = 2; i < 6; ++i) {
+    strangers.push_back(ConnectFrom("127.0.0." + std::to_string(i)));
+    SendHello(strangers.back());
+  }
+  ASSERT_TRUE(loop.Until([&] { return questions().size() == 4; }));
+  for (const auto& question : questions()) EXPECT_EQ(question.source, "loopback");
 }
 
 TEST_F(BusyProverTest, ASecondMessageBeforeTheAnswerEndsTheConnection) {
