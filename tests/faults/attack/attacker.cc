@@ -1,11 +1,12 @@
 // A program of another user that connects to listeners at full rate, and a listener of its own to compare with.
 //
-//   attacker ATTACK SECONDS HELLO TARGET...    ATTACK: close, hold, reset, half, hello, hello-hold, garbage, flood
+//   attacker ATTACK SECONDS HELLO TARGET...    ATTACK: close, hold, reset, half, hello, hello-hold, sources, garbage, flood
 //   attacker serve                             prints a TARGET a line, then accepts, reads and closes
 //
 // HELLO: the listener's first message in hexadecimal. TARGET: tcp:ADDRESS:PORT, unix:NAME or dgram:NAME, NAME in
 // hexadecimal (an abstract name begins with 00). Ends when its standard input does, after SECONDS (120 at
-// most) or kMostAttempts attempts, and prints what it has done. `flood` is for datagrams.
+// most) or kMostAttempts attempts, and prints what it has done. `flood` is for datagrams. `sources` is hello-hold,
+// each connection from another address of loopback.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -111,13 +112,15 @@ std::string RandomBytes(size_t count) {
 class Attacker {
  public:
   Attacker(std::string_view attack, int seconds, std::string_view hello, std::vector<Target> targets)
-      : stays_(attack == "hold" || attack == "half" || attack == "hello-hold" || attack == "garbage"),
+      : stays_(attack == "hold" || attack == "half" || attack == "hello-hold" || attack == "sources" ||
+               attack == "garbage"),
         resets_(attack == "reset"),
+        from_many_(attack == "sources"),
         targets_(std::move(targets)),
         end_(Clock::now() + std::chrono::seconds(std::clamp(seconds, 0, kMostSeconds))),
         epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (attack == "half") words_ = hello.substr(0, hello.size() / 2);
-    if (attack == "hello" || attack == "hello-hold") words_ = hello;
+    if (attack == "hello" || attack == "hello-hold" || attack == "sources") words_ = hello;
     if (attack == "garbage") words_ = RandomBytes(kGarbageBytes);
   }
 
@@ -169,6 +172,7 @@ class Attacker {
       const net::SocketAddress& to = Next().address;
       UniqueFd fd(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       if (!fd) return Refuse(errno);
+      if (from_many_) BindToLoopback(fd.get());
       const bool done = connect(fd.get(), to.get(), to.length()) == 0;
       if (!done && errno != EINPROGRESS) {
         last_error_ = errno;
@@ -177,6 +181,14 @@ class Attacker {
       Keep(std::move(fd), done);
     }
     return true;
+  }
+
+  void BindToLoopback(int fd) {
+    const uint64_t host = attempts_ % 0xfffffd + 2;
+    const std::string address = std::to_string(host >> 16) + "." + std::to_string(host >> 8 & 0xff) + "." +
+                                std::to_string(host & 0xff);
+    const auto local = net::SocketAddress::FromNumeric("127." + address, 0);
+    if (!local || bind(fd, local->get(), local->length()) != 0) last_error_ = errno;
   }
 
   bool Refuse(int error) {
@@ -259,6 +271,7 @@ class Attacker {
 
   const bool stays_;
   const bool resets_;
+  const bool from_many_;
   std::string words_;
   const std::vector<Target> targets_;
   const Clock::time_point end_;

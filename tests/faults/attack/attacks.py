@@ -48,6 +48,8 @@ PROGRAMS = {
     "greeting": "tests/faults/attack/greeting",
 }
 CONNECTING = ("close", "hold", "reset", "half", "hello", "hello-hold", "garbage")
+# A listener of the own node can be reached from each address of loopback.
+NEAR_TCP = (*CONNECTING, "sources")
 
 # The first message on a data connection (comm/socket/transport/handshake.h): magic, connector 3, acceptor 0, purpose 1,
 # communicator 0, no ciphers, nonce. On the store: validate, then a key. Of a program to its supervisor:
@@ -82,7 +84,9 @@ class Listener:
         return f"{self.name} {self.where}" + (" forming" if self.forming else "")
 
     def attacks(self):
-        return ("flood",) if self.kind == "dgram" else CONNECTING
+        if self.kind == "dgram":
+            return ("flood",)
+        return NEAR_TCP if self.kind == "tcp" and self.where == "near" else CONNECTING
 
 
 def _data(_):
@@ -95,7 +99,7 @@ def _store(_):
 
 LISTENERS = [
     Listener("root", "far", "hello", Job.root, Job.greeting, "tcp", True),
-    Listener("root", "near", "hello-hold", Job.root, Job.greeting, "tcp", True),
+    Listener("root", "near", "sources", Job.root, Job.greeting, "tcp", True),
     Listener("store", "far", "", Job.early_store, _store, "tcp", True),
     Listener("leader", "near", "close", Job.leader, forming=True),
     Listener("leader", "near", "half", Job.leader),
@@ -408,7 +412,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--attack", choices=[*CONNECTING, "flood"])
+    parser.add_argument("--attack", choices=[*NEAR_TCP, "flood"])
     parser.add_argument("listener", nargs="*")
     arguments = parser.parse_args()
     unknown = set(arguments.listener) - {str(one) for one in [LAUNCH, *LISTENERS]}
