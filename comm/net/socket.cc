@@ -112,8 +112,9 @@ void SocketAddress::set_port(uint16_t port) {
 
 bool SocketAddress::IsLoopback() const {
   if (family() == AF_INET) return (ntohl(AsIpv4(get())->sin_addr.s_addr) >> 24) == 127;
-  if (family() == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&AsIpv6(get())->sin6_addr);
-  return family() == AF_UNIX;
+  if (family() != AF_INET6) return family() == AF_UNIX;
+  const in6_addr& address = AsIpv6(get())->sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&address) || (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == 127);
 }
 
 bool SocketAddress::IsLinkLocal() const {

@@ -52,6 +52,8 @@ TEST(SocketAddress, AMappedAddressIsAnIpv4Address) {
 TEST(SocketAddress, KnowsLoopbackAndLinkLocal) {
   EXPECT_TRUE(Numeric("127.0.1.1", 0).IsLoopback());
   EXPECT_TRUE(Numeric("::1", 0).IsLoopback());
+  EXPECT_TRUE(Numeric("::ffff:127.0.0.9", 0).IsLoopback()) << "a peer of a listener for both families";
+  EXPECT_FALSE(Numeric("::ffff:10.0.0.1", 0).IsLoopback());
   EXPECT_FALSE(Numeric("10.0.0.1", 0).IsLoopback());
   EXPECT_TRUE(Numeric("169.254.3.4", 0).IsLinkLocal());
   EXPECT_TRUE(Numeric("fe80::1", 0).IsLinkLocal());
