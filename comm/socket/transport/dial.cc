@@ -19,6 +19,16 @@ constexpr Duration kQueueRetry = std::chrono::milliseconds(20);
 // A full queue empties when its owner polls it. If there is an alternative, this is the limit of the wait.
 constexpr Duration kQueuePatience = std::chrono::seconds(5);
 constexpr Duration kSlowestRetry = std::chrono::milliseconds(500);
+// Between two requests to the kernel of a peer. It is longer after some: the network may be as slow.
+constexpr Duration kRepeat = std::chrono::milliseconds(200);
+constexpr Duration kSlowRepeat = std::chrono::milliseconds(1000);
+constexpr int kQuickRequests = 10;
+
+// Also if the loop does not know it yet.
+bool KernelHasAnswered(int fd) {
+  pollfd connecting{fd, POLLOUT, 0};
+  return poll(&connecting, 1, 0) > 0;
+}
 
 std::string ClosedText(int error_number) {
   return error_number == 0 ? "closed during the handshake" : ErrnoText(error_number);
@@ -48,7 +58,21 @@ void Dial::StartStage() {
   }
   connect_by_ = Deadline::After(connect_timeout_);
   attempts_.resize(stages_[stage_].size());
+  requests_ = 1;
+  repeat_at_ = Deadline::After(kRepeat);
   for (size_t i = 0; i < attempts_.size(); ++i) StartAttempt(i);
+  Settle();
+}
+
+void Dial::RepeatRequests() {
+  repeat_at_ = Deadline::After(requests_++ < kQuickRequests ? kRepeat : kSlowRepeat);
+  for (size_t i = 0; i < attempts_.size(); ++i) {
+    const Attempt& attempt = attempts_[i];
+    if (!attempt.fd || attempt.phase != Attempt::Phase::kConnecting || KernelHasAnswered(attempt.fd.get()))
+      continue;
+    Close(attempts_[i]);
+    StartAttempt(i);
+  }
   Settle();
 }
 
@@ -215,13 +239,16 @@ Deadline Dial::wake() const {
   const bool connecting = std::ranges::any_of(attempts_, [](const Attempt& attempt) {
     return attempt.fd && attempt.phase == Attempt::Phase::kConnecting;
   });
-  return connecting ? retry_at_.EarlierOf(connect_by_) : retry_at_;
+  return connecting ? retry_at_.EarlierOf(connect_by_).EarlierOf(repeat_at_) : retry_at_;
 }
 
 void Dial::OnTime() {
   if (state_ != State::kTrying) return;
   if (retry_at_.Expired()) return StartStage();
-  if (!connect_by_.Expired()) return;
+  if (!connect_by_.Expired()) {
+    if (repeat_at_.Expired()) RepeatRequests();
+    return;
+  }
   refused_ = false;
   connect_by_ = Deadline::Never();
   const std::string reason = fmt::format("no answer within {}", FormatDuration(connect_timeout_));
@@ -244,8 +271,7 @@ bool Dial::MayHaveReached() const {
   if (state_ == State::kConnected) return true;
   return std::ranges::any_of(attempts_, [](const Attempt& attempt) {
     if (!attempt.fd || attempt.phase != Attempt::Phase::kConnecting) return static_cast<bool>(attempt.fd);
-    pollfd connecting{attempt.fd.get(), POLLOUT, 0};
-    return poll(&connecting, 1, 0) > 0;
+    return KernelHasAnswered(attempt.fd.get());
   });
 }
 

@@ -5,6 +5,9 @@
 // to connect has its own deadline: a connected peer that does not answer is busy with the user's program, and
 // the waiting call has a deadline already.
 //
+// A full queue drops the kernel's request (SYN), and the kernel repeats it after 1, 3 and 7 s. A queue that a flood keeps
+// full has free places again and again, so here the request is repeated sooner.
+//
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
 
@@ -63,6 +66,7 @@ class Dial {
 
   void StartStage();
   void StartAttempt(size_t index);
+  void RepeatRequests();
   void OnReady(size_t index);
   void Progress(Attempt& attempt);
   void Settle();
@@ -89,6 +93,8 @@ class Dial {
   size_t stage_ = 0;
   std::vector<Attempt> attempts_;
   Deadline connect_by_ = Deadline::Never();
+  Deadline repeat_at_ = Deadline::Never();
+  int requests_ = 0;  // of this stage
   Deadline retry_at_ = Deadline::Never();
   int retries_ = 0;
   bool retry_ = false;           // something has failed that may pass

@@ -147,5 +147,32 @@ TEST_F(FullQueueTest, WhereThereIsNoOtherWayItIsWaitedFor) {
   }));
 }
 
+// The kernel drops requests for a TCP listener whose queue is full, and repeats them ever more slowly.
+TEST(DialOfAFullTcpQueue, RepeatsItsRequest) {
+  const std::unique_ptr<net::EventLoop> loop = *net::EventLoop::Create();
+  const GroupMember high{5, 8, {}, "0011"};
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto any = *net::SocketAddress::FromNumeric("127.0.0.1", 0);
+  ASSERT_EQ(bind(listener.get(), any.get(), any.length()), 0);
+  ASSERT_EQ(listen(listener.get(), 0), 0);
+  const net::SocketAddress address = net::LocalAddress(listener.get());
+  std::vector<UniqueFd> waiting;
+  for (short answered = POLLOUT; answered != 0;) {
+    waiting.push_back(*net::StartConnect(address));
+    pollfd connecting{waiting.back().get(), POLLOUT, 0};
+    poll(&connecting, 1, 100);
+    answered = connecting.revents;
+  }
+  Dial dial(*loop, high, {42, Purpose::kCollective, 2}, {{address}}, std::chrono::hours(1));
+  for (int request = 0; request < 3; ++request) {
+    const Deadline next = dial.wake();
+    ASSERT_LT(next.when(), Clock::now() + std::chrono::minutes(1));
+    while (!next.Expired()) poll(nullptr, 0, next.PollMilliseconds());
+    dial.OnTime();
+    EXPECT_EQ(dial.state(), Dial::State::kTrying);
+    EXPECT_FALSE(dial.MayHaveReached());
+  }
+}
+
 }  // namespace
 }  // namespace muster::socket
