@@ -12,6 +12,7 @@ HalfOpenTable::Id HalfOpenTable::Add(const std::string& address, Clock::time_poi
   ++of.connections;
   of.fresh.emplace(now, id);
   all_.emplace(id, Entry{address, now});
+  if (full() && !std::exchange(busy_, true)) progress_ = now;
   return id;
 }
 
@@ -23,6 +24,7 @@ void HalfOpenTable::Remove(Id id) {
   (address->second.*entry.queue).erase({entry.since, id});
   if (--address->second.connections == 0) addresses_.erase(address);
   all_.erase(found);
+  if (2 * size() < places_) busy_ = crowded_ = false;
 }
 
 void HalfOpenTable::Move(Id id, Queue Address::*queue, std::optional<Clock::time_point> since) {
@@ -84,13 +86,16 @@ std::optional<HalfOpenTable::Id> HalfOpenTable::Victim(Clock::time_point now) co
   return victim;
 }
 
-bool HalfOpenTable::Crowded() const { return Busiest() != nullptr; }
+bool HalfOpenTable::Crowded(Clock::time_point now) {
+  if (!full() || Busiest() == nullptr) return false;
+  crowded_ = crowded_ || now - progress_ >= kShortPatience;
+  return crowded_;
+}
 
-std::optional<HalfOpenTable::Id> HalfOpenTable::VictimFor(const std::string& address,
-                                                          Clock::time_point now) const {
+std::optional<HalfOpenTable::Id> HalfOpenTable::VictimFor(const std::string& address, Clock::time_point now) {
   if (const auto victim = Victim(now)) return victim;
+  if (!Crowded(now)) return std::nullopt;
   const Address* busiest = Busiest();
-  if (busiest == nullptr) return std::nullopt;
   if (!busiest->silent.empty() && now - busiest->silent.begin()->first >= kShortPatience)
     return busiest->silent.begin()->second;
   const auto own = addresses_.find(address);
@@ -117,6 +122,7 @@ Deadline HalfOpenTable::NextVictim() const {
     if (const auto* oldest = OlderOf(address.fresh, address.silent))
       next = next.EarlierOf(Deadline::At(oldest->first + kPatience));
   }
+  if (full() && Busiest() != nullptr) next = next.EarlierOf(Deadline::At(progress_ + kShortPatience));
   return next;
 }
 

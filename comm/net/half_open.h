@@ -9,14 +9,16 @@
 //      places and, because rule 2 is slow, the kernel's queue, which then drops packets of members.
 //   2. Else the oldest silent connection that has owed bytes for kPatience. If several addresses have such
 //      a connection: the one of the address with the most silent connections.
-//   3. Else, if one address has more connections than half its share, and more than kFew: one of that address, for
-//      a new connection of another address. First the one that has been silent longest, if for kShortPatience, then the
+//   3. Else, if one address has more connections than half its share, and more than kFew, and no connection has
+//      proven itself for kShortPatience (the table is crowded, until half the places are free): one of that address, for a
+//      new connection of another address. First the one that has been silent longest, if for kShortPatience, then the
 //      newest active one. A new connection of the same address only takes the place of such a silent one, or is
 //      refused. Else a few addresses that send first messages and keep the connections could fill all places, and the
 //      kernel's queue.
 //
 // A real member sends its first message with the connection and answers within milliseconds, so it keeps its
-// place. If it shares its node with an attacker, rule 3 may refuse it; it connects again.
+// place, and many members of one address do not crowd the table. If a member shares its node with an attacker, rule 3
+// may refuse it; it connects again.
 //
 // A value of one thread, without descriptors. Each call takes logarithmic time, Victim() time
 // linear in the number of addresses.
@@ -56,19 +58,21 @@ class HalfOpenTable {
   void SetActive(Id id);
   // The peer owes bytes again, from `now` on.
   void SetSilent(Id id, Clock::time_point now);
+  // A connection has proven itself; Remove() follows.
+  void SetProven(Clock::time_point now) { progress_ = now; }
 
   size_t size() const { return all_.size(); }
   bool full() const { return all_.size() >= places_; }
   // The connection that gives way to any new one: rules 1 and 2; absent: none does.
   std::optional<Id> Victim(Clock::time_point now) const;
   // Rule 3 applies: another address may be behind the new connections in the kernel's queue.
-  bool Crowded() const;
+  bool Crowded(Clock::time_point now);
   // The connection that gives way to a new one of `address`: all rules; absent: the new one is refused.
-  std::optional<Id> VictimFor(const std::string& address, Clock::time_point now) const;
+  std::optional<Id> VictimFor(const std::string& address, Clock::time_point now);
   // The connection that gives way when the process itself runs out of descriptors: the oldest fresh one of
   // the address with the most, else the oldest silent one.
   std::optional<Id> AnyVictim() const;
-  // When Victim() may change its answer with time alone.
+  // When Victim() or Crowded() may change its answer with time alone.
   Deadline NextVictim() const;
 
  private:
@@ -93,6 +97,10 @@ class HalfOpenTable {
   std::map<std::string, Address> addresses_;
   std::unordered_map<Id, Entry> all_;
   Id next_ = 1;
+  // Since all places were taken, until half of them are free.
+  bool busy_ = false;
+  bool crowded_ = false;
+  Clock::time_point progress_{};  // when it began, or a connection has proven itself
 };
 
 }  // namespace muster::net

@@ -182,7 +182,8 @@ void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
 // Peers in the kernel's queue are accepted when earlier ones have proven themselves or give way; immediately, if a
 // single address has most places.
 void AuthenticatingAcceptor::UpdateListening() {
-  const bool full = table_.full() && !table_.Crowded() && !table_.Victim(Clock::now());
+  const auto now = Clock::now();
+  const bool full = table_.full() && !table_.Crowded(now) && !table_.Victim(now);
   for (const auto& listener : listeners_) listener->SetPaused(full);
   loop_.Cancel(room_timer_);
   const Deadline next = full ? table_.NextVictim() : Deadline::Never();
@@ -196,6 +197,7 @@ void AuthenticatingAcceptor::Finish(Id id, auth::HandshakeResult result) {
     return TurnAway(id, ours ? result.error.message : result.reason);
   }
   const net::SocketAddress peer = half_open_.at(id).peer;
+  table_.SetProven(Clock::now());
   std::unique_ptr<net::FrameStream> stream = Remove(id);
   if (!stream->open()) return;
   stream->set_longest_frame(kLongestMessage);

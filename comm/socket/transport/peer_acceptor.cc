@@ -53,7 +53,7 @@ void PeerAcceptor::Watch(ListeningSocket& listener, bool on) {
 
 void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
   for (int i = 0; i < kAcceptsPerWake; ++i) {
-    if (!HasRoom(listener)) {
+    if (!MayAccept(listener)) {
       listener.again = listener.unix_socket ? Deadline::Never() : listener.half_open.NextVictim();
       return Watch(listener, false);
     }
@@ -79,9 +79,15 @@ void PeerAcceptor::Rest(ListeningSocket& listener, const Error& error) {
 }
 
 // The other users of this node are closed when they are accepted: a Unix listener has no foreign peers.
-bool PeerAcceptor::HasRoom(ListeningSocket& listener) {
+bool PeerAcceptor::MayAccept(ListeningSocket& listener) {
+  net::HalfOpenTable& table = listener.half_open;
+  const auto now = Clock::now();
+  return !table.full() || (!listener.unix_socket && (table.Crowded(now) || table.Victim(now)));
+}
+
+bool PeerAcceptor::MakeRoom(ListeningSocket& listener, const std::string& source) {
   while (listener.half_open.full()) {
-    const auto victim = listener.unix_socket ? std::nullopt : listener.half_open.Victim(Clock::now());
+    const auto victim = listener.half_open.VictimFor(source, Clock::now());
     if (!victim) return false;
     GiveUpOne(*victim, listener, "its place was needed, and it had not proven its identity");
   }
@@ -140,6 +146,12 @@ void PeerAcceptor::AdmitFrom(ListeningSocket& listener, UniqueFd fd, std::string
         fmt::format("closed a data connection from {}: it closed before it had proven its identity",
                     address));
   }
+  if (!MakeRoom(listener, source)) {
+    return rejections_.Add(
+        LogLevel::kWarning, {{"peer", address}},
+        fmt::format("closed a data connection from {}: too many connections have not proven their identity",
+                    address));
+  }
   auto newcomer = std::make_unique<Newcomer>(listener, self_);
   Newcomer* raw = newcomer.get();
   const Status watched = loop_.Watch(fd.get(), EPOLLIN, [this, raw](uint32_t) { Advance(raw); });
@@ -178,6 +190,7 @@ void PeerAcceptor::Finish(Newcomer* newcomer) {
   if (newcomer->handshake.Take(newcomer->fd.get()) != Shake::kDone) {
     return Dismiss(newcomer, "it closed before it had proven its identity");
   }
+  newcomer->listener.half_open.SetProven(Clock::now());
   std::optional<auth::DataKeys> keys = newcomer->handshake.Keys();
   arrived_(key, {Forget(newcomer), std::move(keys)});
 }

@@ -7,8 +7,8 @@
 //
 // A flood of connections costs little: at most kAcceptsPerWake are accepted before the waiting call has its
 // turn, and after the work that is due in time. Each listener has at most `half_open_limit` newcomers. When
-// it is full, a silent one gives way (comm/net/half_open.h); while none does, further ones wait in the
-// kernel's queue. Foreign peers also give way when the process runs out of descriptors; the listeners pause
+// it is full, a silent one gives way, or one of an address that has most of them (comm/net/half_open.h); while none
+// does, further ones wait in the kernel's queue. Foreign peers also give way when the process runs out of descriptors; the listeners pause
 // for a moment when there is none left to close. The group never fails for it.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
@@ -83,7 +83,8 @@ class PeerAcceptor {
   void Watch(ListeningSocket& listener, bool on);
   void AcceptSome(ListeningSocket& listener);
   void Rest(ListeningSocket& listener, const Error& error);
-  bool HasRoom(ListeningSocket& listener);
+  bool MayAccept(ListeningSocket& listener);
+  bool MakeRoom(ListeningSocket& listener, const std::string& source);
   bool GiveUpOne(net::HalfOpenTable::Id id, const ListeningSocket& listener, const std::string& reason);
   bool SaveDescriptors();
   void Admit(ListeningSocket& listener, UniqueFd fd, const net::SocketAddress& address);

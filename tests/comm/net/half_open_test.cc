@@ -20,7 +20,7 @@ class HalfOpenTableTest : public testing::Test {
 };
 
 TEST(SourceOf, IsTheHostAndOneForLoopback) {
-  for (const char* const loopback : {"127.0.0.1", "127.9.8.7", "::1"})
+  for (const char* const loopback : {"127.0.0.1", "127.9.8.7", "::1", "::ffff:127.9.8.7"})
     EXPECT_EQ(SourceOf(*SocketAddress::FromNumeric(loopback, 5)), "loopback");
   EXPECT_EQ(SourceOf(*SocketAddress::FromNumeric("10.1.2.3", 5)), "10.1.2.3");
   EXPECT_EQ(SourceOf(*SocketAddress::FromNumeric("fd00::7", 5)), "fd00::7");
@@ -104,6 +104,8 @@ class CrowdedTableTest : public testing::Test {
   CrowdedTableTest() {
     for (int i = 0; i < 12; ++i) of_a.push_back(Add("a"));
     for (size_t i = 0; !table.full(); ++i) Add("b" + std::to_string(i / 2));
+    filled = now;
+    now += HalfOpenTable::kShortPatience;
   }
   HalfOpenTable::Id Add(const std::string& address) {
     const auto id = table.Add(address, now += milliseconds(1));
@@ -112,12 +114,29 @@ class CrowdedTableTest : public testing::Test {
   }
 
   Clock::time_point now{};
+  Clock::time_point filled{};
   HalfOpenTable table{20};
   std::vector<HalfOpenTable::Id> of_a;
 };
 
+TEST_F(CrowdedTableTest, IsNotCrowdedWhileConnectionsProveThemselves) {
+  EXPECT_EQ(table.NextVictim(), Deadline::At(now));
+  EXPECT_FALSE(table.Crowded(now - milliseconds(1)));
+  EXPECT_EQ(table.VictimFor("c", now - milliseconds(1)), std::nullopt);
+  table.SetProven(now);
+  EXPECT_FALSE(table.Crowded(now));
+  now += HalfOpenTable::kShortPatience;
+  EXPECT_TRUE(table.Crowded(now));
+  table.SetProven(now);
+  EXPECT_TRUE(table.Crowded(now)) << "until half the places are free";
+  for (int i = 0; i < 11; ++i) table.Remove(of_a[static_cast<size_t>(i)]);
+  while (!table.full()) Add("a");
+  EXPECT_FALSE(table.Crowded(now));
+  EXPECT_TRUE(table.Crowded(now + HalfOpenTable::kShortPatience));
+}
+
 TEST_F(CrowdedTableTest, OneThatWaitsForThisSideGivesWayToAnotherAddress) {
-  EXPECT_TRUE(table.Crowded());
+  EXPECT_TRUE(table.Crowded(now));
   EXPECT_EQ(table.Victim(now + std::chrono::hours(1)), std::nullopt);
   EXPECT_EQ(table.VictimFor("c", now), of_a.back()) << "the newest";
   EXPECT_EQ(table.VictimFor("b0", now), of_a.back());
@@ -134,11 +153,12 @@ TEST_F(CrowdedTableTest, ASilentOneGivesWaySoonerThanOtherwise) {
 }
 
 TEST_F(CrowdedTableTest, TheAddressWithTheMostAloneGivesWay) {
+  EXPECT_TRUE(table.Crowded(now));
   for (size_t i = 4; i < of_a.size(); ++i) table.Remove(of_a[i]);
-  EXPECT_FALSE(table.Crowded());
+  EXPECT_FALSE(table.Crowded(now));
   for (int i = 0; i < 8; ++i) Add("c");
   EXPECT_TRUE(table.full());
-  EXPECT_FALSE(table.Crowded()) << "eight are few";
+  EXPECT_FALSE(table.Crowded(now)) << "eight are few";
   EXPECT_EQ(table.VictimFor("d", now), std::nullopt);
   table.Remove(of_a[0]);
   const auto newest = Add("c");

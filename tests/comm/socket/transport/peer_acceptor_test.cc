@@ -52,20 +52,22 @@ class PeerAcceptorTest : public testing::Test {
     loop->RunReady();
     acceptor->OnTime();
   }
-  bool Until(const std::function<bool()>& done) {
+  bool Until(const std::function<bool()>& done, Dial* dial = nullptr) {
     const Deadline limit = Deadline::After(std::chrono::seconds(60));
     while (!done()) {
       if (limit.Expired()) return false;
       pollfd ready{loop->fd(), POLLIN, 0};
-      poll(&ready, 1, acceptor->wake().EarlierOf(limit).PollMilliseconds());
+      const Deadline wake = dial == nullptr ? limit : dial->wake().EarlierOf(limit);
+      poll(&ready, 1, acceptor->wake().EarlierOf(wake).PollMilliseconds());
       Serve();
+      if (dial != nullptr) dial->OnTime();
     }
     return true;
   }
   // Rank 3 connects, proves itself and is taken.
   bool MemberGetsIn() {
     Dial dial(*loop, member, {1, Purpose::kCollective, 0}, {{Address()}}, minutes(1));
-    const bool in = Until([&] { return dial.state() != Dial::State::kTrying; });
+    const bool in = Until([&] { return dial.state() != Dial::State::kTrying; }, &dial);
     return in && dial.state() == Dial::State::kConnected && !arrived.empty();
   }
   // A connection that other code closed reads as the end, or as a reset.
