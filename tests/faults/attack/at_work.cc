@@ -2,8 +2,9 @@
 //
 //   at_work FOLDER
 //
-// Writes FOLDER/RANK.formed when the group has formed, and to FOLDER/RANK.slow a line "START SECONDS" for each call
-// that took more than 5 ms; FOLDER/RANK.last has the end of the last one. Times are those of the monotonic clock.
+// Writes FOLDER/RANK.formed when the group has formed, waits while FOLDER/wait exists, and writes FOLDER/RANK.first after
+// the first call. FOLDER/RANK.slow has a line "START SECONDS" for each later call that took more than 5 ms,
+// FOLDER/RANK.last the end of the last one. Times are those of the monotonic clock.
 #include <unistd.h>
 
 #include <chrono>
@@ -23,15 +24,20 @@ constexpr std::chrono::milliseconds kPause(2);
 
 double Now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
 Status Work(const std::string& folder) {
   MUSTER_TRY(Communicator* const group, Init());
   const std::string own = folder + "/" + std::to_string(group->rank());
   const std::string stop = folder + "/stop";
   std::ofstream(own + ".formed") << std::to_string(Now()) << std::endl;
+  while (Exists(folder + "/wait")) std::this_thread::sleep_for(kPause);
+  MUSTER_CHECK(group->Barrier());
+  std::ofstream(own + ".first") << std::to_string(Now()) << std::endl;
   std::ofstream slow(own + ".slow");
   std::ofstream last(own + ".last");
   for (uint8_t over = 0; over == 0; std::this_thread::sleep_for(kPause)) {
-    over = access(stop.c_str(), F_OK) == 0 ? 1 : 0;
+    over = Exists(stop) ? 1 : 0;
     const double start = Now();
     MUSTER_CHECK(group->AllReduce(std::span<uint8_t>(&over, 1), ReduceOp::kMax));
     const double end = Now();

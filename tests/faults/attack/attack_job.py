@@ -60,9 +60,12 @@ def children(pid):
 
 
 class Job:
-    def __init__(self, folder, programs, held="-"):
-        """held: ranks that do not start before open_gate(), as in `task`."""
+    def __init__(self, folder, programs, held="-", waits=False):
+        """held: ranks that do not start before open_gate(), as in `task`. waits: the ranks make no call before begin()."""
         self.folder = folder
+        if waits:
+            with open(self._wait(), "w", encoding="utf-8"):
+                pass
         self._beats = None
         self._family = {}
         os.makedirs(os.path.join(folder, "tmp"))
@@ -87,9 +90,7 @@ class Job:
         return self._srun.poll() is not None
 
     def await_formed(self):
-        until(lambda: self.ended() or len(self.formed()) == len(RANKS), PATIENCE_S, "the group has formed")
-        if self.ended():
-            raise Broken(f"ended with {self._srun.returncode}: {self.stderr_tail()}")
+        self._await("formed", "the group has formed")
         self._look()
         self._beats = Heartbeats(self.supervisor(0), self.supervisor(2), ADDRESS)
 
@@ -105,7 +106,26 @@ class Job:
 
     def formed(self):
         """When each rank was in the group."""
-        return [float(read(path) or "inf") for path in glob.glob(os.path.join(self.folder, "*.formed"))]
+        return self._times("formed")
+
+    def first(self):
+        """When each rank's first call had ended."""
+        return self._times("first")
+
+    def begin(self):
+        os.remove(self._wait())
+        self._await("first", "the first call has ended")
+
+    def _wait(self):
+        return os.path.join(self.folder, "wait")
+
+    def _times(self, event):
+        return [float(read(path) or "inf") for path in glob.glob(os.path.join(self.folder, f"*.{event}"))]
+
+    def _await(self, event, what):
+        until(lambda: self.ended() or len(self._times(event)) == len(RANKS), PATIENCE_S, what)
+        if self.ended():
+            raise Broken(f"ended with {self._srun.returncode}: {self.stderr_tail()}")
 
     def open_gate(self):
         with open(os.path.join(self.folder, "gate"), "r+b", buffering=0) as gate:

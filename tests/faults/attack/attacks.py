@@ -35,7 +35,7 @@ MOST_LATE_S = 0.1
 MOST_LINES_A_MINUTE = 20
 MOST_DESCRIPTORS = 256
 MOST_MEMORY_MIB = 32
-# Beyond it there is no promise in milliseconds: until a rank that comes during the attack is in the group.
+# Beyond it there is no promise in milliseconds: until a rank that comes during the attack is in the group, or connected.
 MOST_FORMING_S = 1.0
 
 TRIES = 3
@@ -77,11 +77,11 @@ class Listener:
     targets: object  # of a Job
     hello: object = lambda job: ADOPT_HELLO
     kind: str = "unix"
-    forming: bool = False  # attacked while ranks are held back
+    phase: str = ""  # forming: attacked while ranks are held back; connecting: before the first call; "": at work
     reply: int = 0  # bytes that answer its hello, which proves that the hello is one; 0: not sent
 
     def __str__(self):
-        return f"{self.name} {self.where}" + (" forming" if self.forming else "")
+        return " ".join(filter(None, (self.name, self.where, self.phase)))
 
     def attacks(self):
         if self.kind == "dgram":
@@ -98,15 +98,17 @@ def _store(_):
 
 
 LISTENERS = [
-    Listener("root", "far", "hello", Job.root, Job.greeting, "tcp", True),
-    Listener("root", "near", "sources", Job.root, Job.greeting, "tcp", True),
-    Listener("store", "far", "", Job.early_store, _store, "tcp", True),
-    Listener("leader", "near", "close", Job.leader, forming=True),
+    Listener("root", "far", "hello", Job.root, Job.greeting, "tcp", "forming"),
+    Listener("root", "near", "sources", Job.root, Job.greeting, "tcp", "forming"),
+    Listener("store", "far", "", Job.early_store, _store, "tcp", "forming"),
+    Listener("leader", "near", "close", Job.leader, phase="forming"),
     Listener("leader", "near", "half", Job.leader),
     Listener("adoption", "near", "close", Job.adoption),
     Listener("status", "near", "hold", Job.status),
     Listener("store", "far", "close", Job.store, _store, "tcp"),
     Listener("store", "near", "hello", Job.store, _store, "tcp"),
+    Listener("data TCP", "far", "hello-hold", Job.data_tcp, _data, "tcp", "connecting"),
+    Listener("data TCP", "near", "sources", Job.data_tcp, _data, "tcp", "connecting"),
     Listener("data TCP", "far", "half", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
     Listener("data TCP", "near", "reset", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
     Listener("data Unix", "near", "close", Job.data_unix, _data),
@@ -120,7 +122,7 @@ LAUNCH = Listener("launch", "near", "close", None)
 class Cost:
     late: float = 0.0  # heartbeats of the attacked node's leader, beyond their interval
     slow: float = 0.0  # the slowest AllReduce
-    forming: float = 0.0  # or, of a launch, all of it
+    forming: float = 0.0  # or the first call; of a launch, all of it
     lines: int = 0
     descriptors: int = 0
     memory: float = 0.0
@@ -172,7 +174,7 @@ class Row:
             return f"{1000 * cost:.0f} ({1000 * control:.0f})"
 
         timed = self.cost.forming > 0
-        listener = self.listener.name + (", forming" if self.listener.forming else "")
+        listener = ", ".join(filter(None, (self.listener.name, self.listener.phase)))
         return (
             *[listener, self.listener.where, self.attack, f"{self.connected()}"],
             "-" if timed else pair(self.cost.late, self.control.late),
@@ -184,7 +186,7 @@ class Row:
 
 
 HEAD = ("listener", "from", "attack", "connections", "heartbeat late, ms (control)", "AllReduce, ms (control)",
-        "forms or ends in, s (control)", "lines", "descriptors", "MiB", "outcome", "over the promise")
+        "takes, s (control)", "lines", "descriptors", "MiB", "outcome", "over the promise")
 
 
 class Attackers:
@@ -234,12 +236,12 @@ class Play:
     def __init__(self, work, programs, sink, seconds):
         self.work, self.programs, self.sink, self.seconds = work, programs, sink, seconds
 
-    def job(self, held="-"):
+    def job(self, held="-", waits=False):
         folder = tempfile.mkdtemp(prefix="attacked-", dir=self.work)
         os.chmod(folder, 0o755)
         job_folder = os.path.join(folder, f"attacked-{os.path.basename(folder)[-8:]}")
         os.mkdir(job_folder)
-        return Job(job_folder, self.programs, held)
+        return Job(job_folder, self.programs, held, waits)
 
     def window(self, job, listener, attack, targets):
         """The job's need while the attack lasts."""
@@ -308,7 +310,7 @@ class Play:
             row.outcome = str(broken)
         return row
 
-    # ---- a group that forms, a launch that ends
+    # ---- a group that forms, its first call, a launch that ends
 
     def timed(self, listener, attack, play):
         """A row of play(), which gets the function that makes its targets of what it plays."""
@@ -326,9 +328,27 @@ class Play:
 
     def formed_beside(self, listener, attack, targets):
         """gpu02's ranks, or for the leader's own listener the other one of its node, come during the attack."""
-        job = self.job("1" if listener.kind == "unix" else "2,3")
+
+        def come(job):
+            job.open_gate()
+            job.await_formed()
+            return job.formed()
+
+        return self.passed_beside(listener, attack, targets, self.job("1" if listener.kind == "unix" else "2,3"), Job.await_root, come)
+
+    def connected_beside(self, listener, attack, targets):
+        """The ranks connect to each other, for their first call, during the attack."""
+
+        def connect(job):
+            job.begin()
+            return job.first()
+
+        return self.passed_beside(listener, attack, targets, self.job(waits=True), Job.await_formed, connect)
+
+    def passed_beside(self, listener, attack, targets, job, prepare, step):
+        """step() returns when each rank has passed it."""
         try:
-            job.await_root()
+            prepare(job)
             lines, most = job.lines(), 0
             attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), targets(job))
             try:
@@ -336,17 +356,15 @@ class Play:
                 while time.monotonic() < end:
                     time.sleep(0.1)
                     most = max(most, job.descriptors())
-                opened = time.monotonic()
-                job.open_gate()
-                job.await_formed()
+                began = time.monotonic()
+                took = max(step(job)) - began
             finally:
                 said = attackers.end()
-            formed = max(job.formed()) - opened
             memory = job.most_memory()
             code = job.finish()
             if code != 0:
                 raise Broken(f"exit code {code}: {job.stderr_tail()}")
-            return Cost(0.0, 0.0, formed, job.lines() - lines, most, memory, said)
+            return Cost(0.0, 0.0, took, job.lines() - lines, most, memory, said)
         finally:
             job.close()
 
@@ -379,8 +397,9 @@ class Play:
     def rows(self, pairs, job_for_each_listener):
         at_work = []
         for listener, attack in pairs:
-            if listener.forming or listener is LAUNCH:
-                yield self.timed(listener, attack, self.formed_beside if listener.forming else self.launched_beside)
+            if listener.phase or listener is LAUNCH:
+                play = {"forming": self.formed_beside, "connecting": self.connected_beside, "": self.launched_beside}
+                yield self.timed(listener, attack, play[listener.phase])
             else:
                 at_work.append((listener, attack))
         for _, of_job in itertools.groupby(at_work, lambda pair: job_for_each_listener and str(pair[0])):
