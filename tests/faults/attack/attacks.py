@@ -3,7 +3,8 @@
 
     attacks.py [--long] [--list] [--attack ATTACK] [LISTENER]...     LISTENER, ATTACK: as --list has them: "store far", close
 
-Two attackers (attacker.cc) as another user: on the node of the listener ("near"), or one on each of two other nodes ("far"). First
+Two attackers (attacker.cc) as another user: on the node of the listener ("near"), on the node of the ranks that connect to it
+("beside"), or one on each of two other nodes ("far"). First
 they attack a listener of their own on that node: the job's need then is the control, and the limits are on its greater need when the
 same two attack it. A pair over a limit is played again, three times at most: a busy machine must not fail it, but a permanent excess
 does. --long: every attack for 20 s, else one for 2 s.
@@ -25,7 +26,7 @@ import time
 
 sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../../cluster")]
 from attack_job import (  # noqa: E402  (the path comes first)
-    ADDRESS, ATTACKED, FAR, HEARTBEAT_S, PATIENCE_S, STREAM, STRANGER, Broken, Job, children, unix_sockets, until,
+    ADDRESS, ATTACKED, FAR, HEARTBEAT_S, OTHER, PATIENCE_S, STREAM, STRANGER, Broken, Job, children, unix_sockets, until,
 )
 from checks import rerun  # noqa: E402
 from observer import on  # noqa: E402
@@ -47,6 +48,7 @@ PROGRAMS = {
     "at_work": "tests/faults/attack/at_work",
     "greeting": "tests/faults/attack/greeting",
 }
+NODES = {"near": (ATTACKED, ATTACKED), "beside": (OTHER, OTHER), "far": FAR}
 CONNECTING = ("close", "hold", "reset", "half", "hello", "hello-hold", "garbage")
 # A listener of the own node can be reached from each address of loopback.
 NEAR_TCP = (*CONNECTING, "sources")
@@ -72,7 +74,7 @@ print(len(answer))
 @dataclasses.dataclass(frozen=True)
 class Listener:
     name: str
-    where: str  # near: another user of the node; far: two other nodes
+    where: str  # a key of NODES
     short: str  # the attack of every run; empty: none
     targets: object  # of a Job
     hello: object = lambda job: ADOPT_HELLO
@@ -100,6 +102,7 @@ def _store(_):
 LISTENERS = [
     Listener("root", "far", "hello", Job.root, Job.greeting, "tcp", "forming"),
     Listener("root", "near", "sources", Job.root, Job.greeting, "tcp", "forming"),
+    Listener("root", "beside", "", Job.root, Job.greeting, "tcp", "forming"),
     Listener("store", "far", "", Job.early_store, _store, "tcp", "forming"),
     Listener("leader", "near", "close", Job.leader, phase="forming"),
     Listener("leader", "near", "half", Job.leader),
@@ -109,6 +112,7 @@ LISTENERS = [
     Listener("store", "near", "hello", Job.store, _store, "tcp"),
     Listener("data TCP", "far", "hello-hold", Job.data_tcp, _data, "tcp", "connecting"),
     Listener("data TCP", "near", "sources", Job.data_tcp, _data, "tcp", "connecting"),
+    Listener("data TCP", "beside", "", Job.data_tcp, _data, "tcp", "connecting"),
     Listener("data TCP", "far", "half", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
     Listener("data TCP", "near", "reset", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
     Listener("data Unix", "near", "close", Job.data_unix, _data),
@@ -193,11 +197,10 @@ class Attackers:
     """Two at full rate, from begin() to end()."""
 
     def __init__(self, program, listener, attack, seconds, hello, targets):
-        nodes = FAR if listener.where == "far" else (ATTACKED, ATTACKED)
         words = [attack, str(seconds + PATIENCE_S), hello or "-", *targets]
         self._children = [
             on("--user", STRANGER, node, program, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for node in nodes
+            for node in NODES[listener.where]
         ]
 
     def end(self):
