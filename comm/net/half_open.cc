@@ -27,18 +27,19 @@ void HalfOpenTable::Remove(Id id) {
   if (2 * size() < places_) busy_ = crowded_ = false;
 }
 
-void HalfOpenTable::Move(Id id, Queue Address::*queue, std::optional<Clock::time_point> since) {
+void HalfOpenTable::Move(Id id, Queue Address::*queue, Clock::time_point since) {
   const auto found = all_.find(id);
   if (found == all_.end()) return;
   Entry& entry = found->second;
   Address& address = addresses_.find(entry.address)->second;
   (address.*entry.queue).erase({entry.since, id});
   entry.queue = queue;
-  entry.since = since.value_or(entry.since);
+  entry.since = since;
   (address.*queue).emplace(entry.since, id);
 }
 
-void HalfOpenTable::SetActive(Id id) { Move(id, &Address::active, std::nullopt); }
+// Ordered by id: for how long it has been active is of no account.
+void HalfOpenTable::SetActive(Id id) { Move(id, &Address::active, {}); }
 
 void HalfOpenTable::SetSilent(Id id, Clock::time_point now) { Move(id, &Address::silent, now); }
 

@@ -12,16 +12,16 @@
 //   3. Else, if one address has more connections than half its share, and more than kFew, and no connection has
 //      proven itself for kShortPatience (the table is crowded, until half the places are free): one of that address, for a
 //      new connection of another address. First the one that has been silent longest, if for kShortPatience, then the
-//      newest active one. A new connection of the same address only takes the place of such a silent one, or is
-//      refused. Else a few addresses that send first messages and keep the connections could fill all places, and the
-//      kernel's queue.
+//      newest active one, else the newest. A new connection of an address with as many, or one fewer, only takes the
+//      place of such a silent one, or is refused. Else some addresses that send first messages and keep the
+//      connections could fill all places, and the kernel's queue.
 //
 // A real member sends its first message with the connection and answers within milliseconds, so it keeps its
-// place, and many members of one address do not crowd the table. If a member shares its node with an attacker, rule 3
-// may refuse it; it connects again.
+// place. Rule 3 may refuse it if it shares its address with an attacker, or with so many members that the first proof
+// takes kShortPatience; it connects again.
 //
-// A value of one thread, without descriptors. Each call takes logarithmic time, Victim() time
-// linear in the number of addresses.
+// A value of one thread, without descriptors. Each call takes logarithmic time, but time linear in the number of
+// addresses to choose a victim and to find when there will be one.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ class HalfOpenTable {
  public:
   using Id = uint64_t;
   static constexpr Duration kPatience = std::chrono::milliseconds(250);
-  static constexpr Duration kShortPatience = std::chrono::milliseconds(50);
-  static constexpr size_t kFew = 8;
+  static constexpr Duration kShortPatience = std::chrono::milliseconds(100);
+  static constexpr size_t kFew = 3;
 
   explicit HalfOpenTable(size_t places) : places_(places) {}
 
@@ -91,7 +91,7 @@ class HalfOpenTable {
   const Address* Freshest() const;
   const Address* Busiest() const;
   size_t HalfShare() const;
-  void Move(Id id, Queue Address::*queue, std::optional<Clock::time_point> since);
+  void Move(Id id, Queue Address::*queue, Clock::time_point since);
 
   const size_t places_;
   std::map<std::string, Address> addresses_;

@@ -151,8 +151,10 @@ bool AuthenticatingAcceptor::MakeRoom(int newest, const std::string& source) {
       GiveUp(*victim, "this process has almost no file descriptors left");
   }
   while (table_.full()) {
-    const auto victim = table_.VictimFor(source, Clock::now());
-    if (!victim) return false;
+    const auto now = Clock::now();
+    const auto victim = table_.VictimFor(source, now);
+    // The one that was to give way may have proven itself meanwhile: one more, then.
+    if (!victim) return !table_.Crowded(now);
     GiveUp(*victim, "its place was needed, and it had not proven its identity");
   }
   return true;

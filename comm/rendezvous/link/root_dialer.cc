@@ -21,6 +21,8 @@ using std::chrono::milliseconds;
 constexpr Duration kFirstPause = milliseconds(5);
 // A peer with a wrong answer is tried again, but rarely.
 constexpr Duration kStrangerPause = milliseconds(1000);
+// A root with too many connections closes some without an answer. So does many a foreign process.
+constexpr int kQuickRetries = 20;
 // A root is seldom that late. A sweep resembles a port scan.
 constexpr Duration kSweepAfter = milliseconds(15000);
 constexpr Duration kLookForStrangers = milliseconds(250);
@@ -58,6 +60,7 @@ struct RootDialer::Attempt {
   std::string problem;
   bool answered = false;            // the peer has answered
   bool heard = false;               // a message of it, on this connection
+  int unheard = 0;                  // connections that the peer has closed before
   std::optional<size_t> further{};  // its index, of a further address that is being tried
   bool sweeping = false;            // one of swept_
 };
@@ -189,8 +192,8 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
                   // It may have timed out first.
                   if (attempt.handshake->WaitsForProver())
                     problem = ProverHangs(prover_) + ", and " + problem;
-                  // A root with too many connections closes some without an answer.
-                  Retry(attempt, std::move(problem), attempt.heard ? kStrangerPause : Duration::zero());
+                  const bool quick = !attempt.heard && ++attempt.unheard <= kQuickRetries;
+                  Retry(attempt, std::move(problem), quick ? Duration::zero() : kStrangerPause);
                 });
   attempt.handshake->Start();
 }

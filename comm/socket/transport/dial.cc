@@ -19,9 +19,11 @@ constexpr Duration kQueueRetry = std::chrono::milliseconds(20);
 // A full queue empties when its owner polls it. If there is an alternative, this is the limit of the wait.
 constexpr Duration kQueuePatience = std::chrono::seconds(5);
 constexpr Duration kSlowestRetry = std::chrono::milliseconds(500);
+// For a peer that has closed without an answer: it may have too many connections.
+constexpr Duration kSlowestEarlyRetry = std::chrono::milliseconds(100);
 // Between two requests to the kernel of a peer. It is longer after some: the network may be as slow.
 constexpr Duration kRepeat = std::chrono::milliseconds(200);
-constexpr Duration kSlowRepeat = std::chrono::milliseconds(1000);
+constexpr Duration kSlowRepeat = std::chrono::milliseconds(3000);
 constexpr int kQuickRequests = 10;
 
 // Also if the loop does not know it yet.
@@ -192,6 +194,7 @@ void Dial::Finish(Attempt& attempt) {
 
 void Dial::FailAttempt(Attempt& attempt, std::string reason, bool retry) {
   if (attempt.phase == Attempt::Phase::kTaken) proving_ = false;
+  if (attempt.phase == Attempt::Phase::kReply && retry) closed_early_ = true;
   Close(attempt);
   attempt.phase = Attempt::Phase::kConnecting;
   attempt.failure = std::move(reason);
@@ -213,7 +216,8 @@ void Dial::OnStageFailed() {
     tried_.push_back(fmt::format("{}: {}", attempt.address.ToString(), attempt.failure));
   }
   if (++stage_ < stages_.size()) return StartStage();
-  const bool retry = retry_ && retries_ < kMaxRetries;
+  const bool early = closed_early_ && Clock::now() - began_ < connect_timeout_;
+  const bool retry = retry_ && (early || retries_ < kMaxRetries);
   if (retry || queue_was_full_) {
     stage_ = 0;
     tried_.clear();
@@ -229,7 +233,8 @@ void Dial::OnStageFailed() {
 }
 
 void Dial::RetryLater() {
-  const Duration delay = std::min<Duration>(kFirstRetry * (1 << std::min(retries_, 10)), kSlowestRetry);
+  const Duration longest = std::exchange(closed_early_, false) ? kSlowestEarlyRetry : kSlowestRetry;
+  const Duration delay = std::min<Duration>(kFirstRetry * (1 << std::min(retries_, 10)), longest);
   ++retries_;
   retry_at_ = Deadline::After(delay);
 }

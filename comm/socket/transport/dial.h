@@ -6,7 +6,9 @@
 // the waiting call has a deadline already.
 //
 // A full queue drops the kernel's request (SYN), and the kernel repeats it after 1, 3 and 7 s. A queue that a flood keeps
-// full has free places again and again, so here the request is repeated sooner.
+// full has free places again and again, so here the request is repeated sooner. (If the queue fills between the
+// kernel's answer and its last packet, the connection looks made, and the kernel repeats that packet.) A peer that
+// closes before its reply is tried again until connect_timeout, else a peer that closes is tried 12 times.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
@@ -98,6 +100,7 @@ class Dial {
   Deadline retry_at_ = Deadline::Never();
   int retries_ = 0;
   bool retry_ = false;           // something has failed that may pass
+  bool closed_early_ = false;    // a peer has closed before its reply
   bool queue_full_ = false;      // of this stage
   bool queue_was_full_ = false;  // of any: its owner is there
   Deadline queue_by_ = Deadline::Never();

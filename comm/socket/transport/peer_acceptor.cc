@@ -87,8 +87,10 @@ bool PeerAcceptor::MayAccept(ListeningSocket& listener) {
 
 bool PeerAcceptor::MakeRoom(ListeningSocket& listener, const std::string& source) {
   while (listener.half_open.full()) {
-    const auto victim = listener.half_open.VictimFor(source, Clock::now());
-    if (!victim) return false;
+    const auto now = Clock::now();
+    const auto victim = listener.half_open.VictimFor(source, now);
+    // The one that was to give way may have answered meanwhile: one more, then.
+    if (!victim) return !listener.half_open.Crowded(now);
     GiveUpOne(*victim, listener, "its place was needed, and it had not proven its identity");
   }
   return true;

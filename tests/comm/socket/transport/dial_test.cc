@@ -174,5 +174,24 @@ TEST(DialOfAFullTcpQueue, RepeatsItsRequest) {
   }
 }
 
+// A peer with too many connections closes some before its reply.
+TEST(DialOfACrowdedPeer, TriesAgainUntilItsTimeIsUp) {
+  const std::unique_ptr<net::EventLoop> loop = *net::EventLoop::Create();
+  const GroupMember high{5, 8, {}, "0011"};
+  const auto listener = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
+  Dial dial(*loop, high, {42, Purpose::kCollective, 2}, {{net::LocalAddress(listener->get())}},
+            std::chrono::hours(1));
+  const Deadline limit = Deadline::After(std::chrono::minutes(1));
+  for (int closed = 0; closed < 20 && !limit.Expired();) {
+    if (*net::Accept(listener->get())) ++closed;
+    pollfd entry{loop->fd(), POLLIN, 0};
+    poll(&entry, 1, dial.wake().EarlierOf(Deadline::After(std::chrono::milliseconds(5))).PollMilliseconds());
+    loop->RunReady();
+    dial.OnTime();
+  }
+  EXPECT_FALSE(limit.Expired());
+  EXPECT_EQ(dial.state(), Dial::State::kTrying);
+}
+
 }  // namespace
 }  // namespace muster::socket
