@@ -17,8 +17,8 @@
 //      connections could fill all places, and the kernel's queue.
 //
 // A real member sends its first message with the connection and answers within milliseconds, so it keeps its
-// place. Rule 3 may refuse it if it shares its address with an attacker, or with so many members that the first proof
-// takes kShortPatience; it connects again.
+// place. Rule 3 may refuse it if an attacker shares its address, or if many members of one address connect and none
+// has proven itself within kShortPatience; it connects again.
 //
 // A value of one thread, without descriptors. Each call takes logarithmic time, but time linear in the number of
 // addresses to choose a victim and to find when there will be one.

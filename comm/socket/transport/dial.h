@@ -6,9 +6,8 @@
 // the waiting call has a deadline already.
 //
 // A full queue drops the kernel's request (SYN), and the kernel repeats it after 1, 3 and 7 s. A queue that a flood keeps
-// full has free places again and again, so here the request is repeated sooner. (If the queue fills between the
-// kernel's answer and its last packet, the connection looks made, and the kernel repeats that packet.) A peer that
-// closes before its reply is tried again until connect_timeout, else a peer that closes is tried 12 times.
+// full has free places again and again, so here the request is repeated sooner. A peer that closes before
+// its reply is tried again until connect_timeout; otherwise a peer that closes is tried 12 times.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
