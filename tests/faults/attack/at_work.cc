@@ -2,9 +2,10 @@
 //
 //   at_work FOLDER
 //
-// Writes FOLDER/RANK.formed when the group has formed, waits while FOLDER/wait exists, and writes FOLDER/RANK.first after
-// the first call. FOLDER/RANK.slow has a line "START SECONDS" for each later call that took more than 5 ms,
+// Writes FOLDER/RANK.formed when the group has formed, waits for a writer of the FIFO FOLDER/wait, if there is one, and writes
+// FOLDER/RANK.first after the first call. FOLDER/RANK.slow has a line "START SECONDS" for each later call that took more than 5 ms,
 // FOLDER/RANK.last the end of the last one. Times are those of the monotonic clock.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "bootstrap/bootstrap.h"
+#include "comm/base/unique_fd.h"
 
 namespace muster {
 namespace {
@@ -24,20 +26,18 @@ constexpr std::chrono::milliseconds kPause(2);
 
 double Now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
-
 Status Work(const std::string& folder) {
   MUSTER_TRY(Communicator* const group, Init());
   const std::string own = folder + "/" + std::to_string(group->rank());
   const std::string stop = folder + "/stop";
   std::ofstream(own + ".formed") << std::to_string(Now()) << std::endl;
-  while (Exists(folder + "/wait")) std::this_thread::sleep_for(kPause);
+  const UniqueFd begun(open((folder + "/wait").c_str(), O_RDONLY | O_CLOEXEC));
   MUSTER_CHECK(group->Barrier());
   std::ofstream(own + ".first") << std::to_string(Now()) << std::endl;
   std::ofstream slow(own + ".slow");
   std::ofstream last(own + ".last");
   for (uint8_t over = 0; over == 0; std::this_thread::sleep_for(kPause)) {
-    over = Exists(stop) ? 1 : 0;
+    over = access(stop.c_str(), F_OK) == 0 ? 1 : 0;
     const double start = Now();
     MUSTER_CHECK(group->AllReduce(std::span<uint8_t>(&over, 1), ReduceOp::kMax));
     const double end = Now();

@@ -64,8 +64,7 @@ class Job:
         """held: ranks that do not start before open_gate(), as in `task`. waits: the ranks make no call before begin()."""
         self.folder = folder
         if waits:
-            with open(self._wait(), "w", encoding="utf-8"):
-                pass
+            os.mkfifo(self._wait())
         self._beats = None
         self._family = {}
         os.makedirs(os.path.join(folder, "tmp"))
@@ -113,8 +112,8 @@ class Job:
         return self._times("first")
 
     def begin(self):
-        os.remove(self._wait())
-        self._await("first", "the first call has ended")
+        with open(self._wait(), "r+b", buffering=0):
+            self._await("first", "the first call has ended")
 
     def _wait(self):
         return os.path.join(self.folder, "wait")

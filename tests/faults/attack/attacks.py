@@ -440,6 +440,10 @@ def parse():
     unknown = set(arguments.listener) - {str(one) for one in [LAUNCH, *LISTENERS]}
     if unknown:
         parser.error(f"no listener: {', '.join(sorted(unknown))} (--list prints them)")
+    arguments.listeners = [one for one in [LAUNCH, *LISTENERS] if not arguments.listener or str(one) in arguments.listener]
+    arguments.pairs = [(one, attack) for one in arguments.listeners for attack in attacks_on(one, arguments)]
+    if not arguments.list and not arguments.pairs:
+        parser.error("no attack on these listeners (--list prints them; --long plays all)")
     return arguments
 
 
@@ -465,9 +469,8 @@ def judged(rows):
 
 def main():
     arguments = parse()
-    chosen = [one for one in [LAUNCH, *LISTENERS] if not arguments.listener or str(one) in arguments.listener]
     if arguments.list:
-        print("\n".join(f"{one}: {', '.join(one.attacks())}; in every run: {one.short or 'none'}" for one in chosen))
+        print("\n".join(f"{one}: {', '.join(one.attacks())}; in every run: {one.short or 'none'}" for one in arguments.listeners))
         return 0
     programs = {name: os.path.join(os.environ["MUSTER_BIN_DIR"], path) for name, path in PROGRAMS.items()}
     with contextlib.ExitStack() as stack:
@@ -477,8 +480,7 @@ def main():
         programs["attacker"] = shutil.copy(programs["attacker"], work)
         sink = stack.enter_context(Sink(programs["attacker"]))
         play = Play(work, programs, sink, LONG_S if arguments.long else SHORT_S)
-        pairs = [(one, attack) for one in chosen for attack in attacks_on(one, arguments)]
-        rows = list(judged(play.rows(pairs, job_for_each_listener=arguments.long)))
+        rows = list(judged(play.rows(arguments.pairs, job_for_each_listener=arguments.long)))
     show(rows)
     print(f"{sum(row.tries - 1 for row in rows)} pairs were played again")
     failed = sum(any(row.problems()) for row in rows)
