@@ -7,9 +7,9 @@
 //
 // A flood of connections costs little: at most kAcceptsPerWake are accepted before the waiting call has its
 // turn, and after the work that is due in time. Each listener has at most `half_open_limit` newcomers. When
-// it is full, a silent one gives way, or one of an address that has most of them (comm/net/half_open.h); while none
-// does, further ones wait in the kernel's queue. Foreign peers also give way when the process runs out of descriptors; the listeners pause
-// for a moment when there is none left to close. The group never fails for it.
+// it is full, a silent one gives way, or one of an address that has most of them (comm/net/half_open.h); while
+// none does, further ones wait in the kernel's queue. Foreign peers also give way when the process runs out of
+// descriptors; the listeners pause for a moment when there is none left to close. The group never fails for it.
 //
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once

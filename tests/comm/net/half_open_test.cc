@@ -105,7 +105,6 @@ class CrowdedTableTest : public testing::Test {
   CrowdedTableTest() {
     for (int i = 0; i < 12; ++i) of_a.push_back(Add("a"));
     for (size_t i = 0; !table.full(); ++i) Add("b" + std::to_string(i / 2));
-    filled = now;
     now += HalfOpenTable::kShortPatience;
   }
   HalfOpenTable::Id Add(const std::string& address) {
@@ -115,7 +114,6 @@ class CrowdedTableTest : public testing::Test {
   }
 
   Clock::time_point now{};
-  Clock::time_point filled{};
   HalfOpenTable table{20};
   std::vector<HalfOpenTable::Id> of_a;
 };
