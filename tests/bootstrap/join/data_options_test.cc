@@ -9,12 +9,14 @@ TEST(MakeDataOptions, TakesTheConfigurationAndTheEnvironment) {
   config::Config config;
   config.backend = Backend::kNccl;
   config.nccl.share_device = true;
+  config.rendezvous.protect = Protect::kAll;
   TimeoutOptions timeouts;
   timeouts.init = std::chrono::seconds(7);
   const auto environment = Environment::FromVariables({{"CUDA_VISIBLE_DEVICES", "2,3"}});
   const DataOptions options = MakeDataOptions(environment, config, timeouts);
   EXPECT_EQ(options.backend, Backend::kNccl);
   EXPECT_EQ(options.nccl, config.nccl);
+  EXPECT_EQ(options.protect, Protect::kAll);
   EXPECT_EQ(options.timeouts, timeouts);
   EXPECT_EQ(options.gpu.visible_list, "2,3");
   EXPECT_TRUE(options.route_nccl_log);

@@ -4,14 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <tuple>
+#include <vector>
 
+#include "comm/base/fields.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/nccl/computing_cuda.h"
 #include "tests/comm/nccl/computing_nccl.h"
 #include "tests/comm/socket/fake_group.h"
+#include "tests/comm/socket/man_in_the_middle.h"
 
 namespace muster {
 namespace {
@@ -20,39 +26,45 @@ using testing::Each;
 
 Deadline Soon() { return Deadline::After(std::chrono::minutes(2)); }
 
-// The result of every rank of a group on one node; `gpu_files[r]`: whether rank r seems to have a GPU. No
-// CUDA can be loaded.
-std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend backend,
-                                  const std::set<int>& host_only = {}) {
-  const int ranks = static_cast<int>(gpu_files.size());
-  socket::FakeGroupState state(socket::MakeRoster(socket::BlockLayout({ranks})));
-  std::vector<std::string> results(gpu_files.size());
+// The result of every rank of a group; `set` gets the options of each.
+std::vector<std::string> BuildOn(const std::vector<int>& node_of_rank,
+                                 const std::function<void(int rank, DataOptions& options)>& set) {
+  socket::FakeGroupState state(socket::MakeRoster(node_of_rank));
+  std::vector<std::string> results(node_of_rank.size());
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
+  for (size_t at = 0; at < node_of_rank.size(); ++at) {
+    threads.emplace_back([&, at] {
+      const int rank = static_cast<int>(at);
       socket::FakeGroup group(state, rank);
       DataOptions options;
-      options.backend = backend;
-      options.host_only = host_only.contains(rank);
-      options.gpu.has_device = [has = gpu_files[static_cast<size_t>(rank)]] { return has; };
-      options.gpu.load_cuda = []() -> Result<std::unique_ptr<nccl::CudaApi>> {
-        return Fail(Code::kConfiguration, "cannot load it");
-      };
       options.route_nccl_log = false;
+      set(rank, options);
       auto endpoint = socket::SocketEndpoint::Open();
       ASSERT_TRUE(endpoint);
       auto plane = BuildCommunicator(group, *std::move(endpoint), options, Soon());
-      std::string& result = results[static_cast<size_t>(rank)];
       if (!plane) {
-        result = plane.error().message;
+        results[at] = plane.error().message;
         return;
       }
-      result = fmt::format("{}, {} hellos", plane->communicator->backend(), plane->gpus.size());
+      results[at] = fmt::format("{}, {} hellos", plane->communicator->backend(), plane->gpus.size());
       EXPECT_EQ(socket::MessageOf(plane->communicator->Barrier()), "");
     });
   }
   for (std::thread& thread : threads) thread.join();
   return results;
+}
+
+// On one node; `gpu_files[r]`: whether rank r seems to have a GPU. No CUDA can be loaded.
+std::vector<std::string> BuildAll(const std::vector<bool>& gpu_files, Backend backend,
+                                  const std::set<int>& host_only = {}) {
+  return BuildOn(std::vector<int>(gpu_files.size()), [&](int rank, DataOptions& options) {
+    options.backend = backend;
+    options.host_only = host_only.contains(rank);
+    options.gpu.has_device = [has = gpu_files[static_cast<size_t>(rank)]] { return has; };
+    options.gpu.load_cuda = []() -> Result<std::unique_ptr<nccl::CudaApi>> {
+      return Fail(Code::kConfiguration, "cannot load it");
+    };
+  });
 }
 
 TEST(BuildCommunicator, AsksNobodyWhereNobodyHasAGpu) {
@@ -70,6 +82,30 @@ TEST(BuildCommunicator, LooksAtNoGpuForSockets) {
 TEST(BuildCommunicator, RefusesNcclWithoutAGpu) {
   EXPECT_THAT(BuildAll({true, false}, Backend::kNccl),
               Each("backend: nccl needs a GPU for every rank; rank 0 on gpu01: cannot load it"));
+}
+
+// rendezvous.protect: all.
+TEST(BuildCommunicator, RefusesNcclBetweenNodesIfDataIsToBeSealed) {
+  const auto fabric = std::make_shared<nccl::FakeFabric>();
+  const auto with_gpus = [&fabric](Protect protect) {
+    return BuildOn({0, 1}, [&fabric, protect](int rank, DataOptions& options) {
+      options.backend = Backend::kAuto;
+      options.protect = protect;
+      options.gpu.has_device = [] { return true; };
+      options.gpu.load_cuda = [rank]() -> Result<std::unique_ptr<nccl::CudaApi>> {
+        auto cuda = std::make_unique<nccl::ComputingCuda>();
+        cuda->device.uuid = {static_cast<uint8_t>(rank + 1)};
+        return cuda;
+      };
+      options.gpu.load_nccl = [rank, fabric]() -> Result<std::unique_ptr<nccl::NcclApi>> {
+        return std::make_unique<nccl::ComputingNccl>(fabric, std::make_shared<nccl::ComputingCuda>(), rank);
+      };
+    });
+  };
+  EXPECT_THAT(with_gpus(Protect::kControl), Each("nccl, 2 hellos"));
+  EXPECT_THAT(with_gpus(Protect::kAll),
+              Each("rendezvous.protect is all, but the backend of this group is nccl, and NCCL does not "
+                   "encrypt what it sends between its 2 nodes"));
 }
 
 // import muster and the C interface.
@@ -122,6 +158,49 @@ TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
   ASSERT_FALSE(plane);
   EXPECT_EQ(plane.error().code, Code::kDisagreement);
   EXPECT_EQ(plane.error().message, "rank 1 on gpu01 sent a malformed data endpoint: it ends too early");
+}
+
+// The bytes between two ranks on two nodes while rank 0 broadcasts `text`. Either of the two may connect.
+std::string SeenBetweenNodes(Protect protect, std::string_view text) {
+  Roster roster = socket::MakeRoster(socket::BlockLayout({1, 1}));
+  DataOptions options;
+  options.protect = protect;
+  std::vector<std::unique_ptr<socket::SocketEndpoint>> endpoints;
+  std::vector<std::unique_ptr<socket::ManInTheMiddle>> men;
+  for (Roster::Member& member : roster.members.own()) {
+    endpoints.push_back(*socket::SocketEndpoint::Open());
+    socket::EndpointAddress address = endpoints.back()->address();
+    men.push_back(std::make_unique<socket::ManInTheMiddle>(address.port,
+                                                           [](socket::ManInTheMiddle::Passing&, Bytes&) {}));
+    address.port = men.back()->port();
+    member.payload = EncodeFields(socket::EncodeEndpoint(address), uint8_t{0});
+  }
+  socket::FakeGroupState state(roster);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      socket::FakeGroup group(state, rank);
+      const auto plane = BuildCommunicatorFromRoster(group, std::move(endpoints[static_cast<size_t>(rank)]),
+                                                     options, Soon());
+      ASSERT_TRUE(plane) << plane.error().message;
+      std::vector<uint8_t> data(text.begin(), text.end());
+      if (rank != 0) data.assign(text.size(), 0);
+      EXPECT_EQ(socket::MessageOf(plane->communicator->Broadcast(std::span(data), 0)), "");
+      EXPECT_EQ(AsText(data), text);
+      EXPECT_EQ(socket::MessageOf(plane->communicator->Barrier()), "");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::string seen;
+  for (const auto& man : men) seen += AsText(man->Seen());
+  return seen;
+}
+
+// rendezvous.protect.
+TEST(BuildCommunicatorFromRoster, SealsDataBetweenNodesOnlyIfAsked) {
+  const std::string text = "the quick brown fox jumps over the lazy dog";
+  EXPECT_THAT(SeenBetweenNodes(Protect::kControl, text), testing::HasSubstr(text));
+  EXPECT_THAT(SeenBetweenNodes(Protect::kAll, text), testing::Not(testing::HasSubstr(text)));
 }
 
 TEST(BuildCommunicatorOfOne, OpensNothing) {
