@@ -50,10 +50,11 @@ store_names_the_missing() {
   expect_like message "$(cat "$dir"/err.?)" '*3/4 ranks; missing 2 *'
 }
 
-# at_store COMMAND...: with a store that somebody keeps for ranks whose launcher says nothing of where they are.
+# at_store COMMAND...: with a store that somebody keeps for ranks whose launcher says nothing of where they are. $serves_store:
+# the muster that serves it, if not this one.
 at_store() {
   local code=0 pid
-  "$top/tests/cluster/on" gpu03 muster store --listen gpu03:29555 >"$dir/store" 2>&1 &
+  "$top/tests/cluster/on" gpu03 "${serves_store:-muster}" store --listen gpu03:29555 >"$dir/store" 2>&1 &
   pid=$!
   until_true 20 grep -q 'listening on' "$dir/store"
   MUSTER_RENDEZVOUS_METHOD=torch-store MUSTER_RENDEZVOUS_ENDPOINT=gpu03:29555 "$@" || code=$?

@@ -1,7 +1,7 @@
 # Sourced by `run`: muster beside a kept binary of an older protocol version (tests/testdata/releases), as a program of a wheel in
 # a container meets another muster outside.
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2154 # the variables are the job's; lib.sh, status.sh and `run` share the others
+# shellcheck disable=SC2016,SC2034,SC2154 # the variables are the job's; lib.sh, status.sh, torch_store.sh and `run` share the others
 
 unpack_older() {
   mkdir "$older"
@@ -39,6 +39,16 @@ asks() {
 older_group_asked() { status_of "$older/muster" muster; }
 group_asked_by_older() { status_of muster "$older/muster"; }
 
+# ranks_at_store_of SERVER SUPERVISOR: ranks of one version meet in a store that another one serves.
+ranks_at_store_of() {
+  local serves_store=$1
+  fresh
+  at_store step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' "$2" run -- sh -c 'echo "$RANK of $WORLD_SIZE"' >"$dir/out"
+  expect ranks "$(sort "$dir/out" | xargs)" '0 of 4 1 of 4 2 of 4 3 of 4'
+}
+older_store() { ranks_at_store_of "$older/muster" muster; }
+ranks_of_older_at_store() { ranks_at_store_of muster "$older/muster"; }
+
 # The supervisors of one group have one version. mixed_supervisors RANK: the older one's. Either side names both.
 mixed_supervisors() {
   local code=0 either
@@ -60,6 +70,8 @@ check_versions() {
   check 'versions: this program under an older supervisor' older_supervisor
   check 'versions: status of an older group' older_group_asked
   check 'versions: status asked by an older muster' group_asked_by_older
+  check 'versions: ranks in a store that an older muster serves' older_store
+  check 'versions: older ranks in a store that this muster serves' ranks_of_older_at_store
   check 'versions: supervisors of two versions, the older one leads' mixed_supervisors 1
   check 'versions: supervisors of two versions, the newer one leads' mixed_supervisors 0
 }
