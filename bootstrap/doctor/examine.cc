@@ -41,7 +41,8 @@ std::vector<Finding> Examine(const Environment& environment, const config::Confi
       ExamineNetwork(),
       ExamineIdentity(environment, config, deadline),
       JudgeSlurm(LookAtSlurm(environment, config.rendezvous.slurm_helper, deadline)),
-      JudgeGpus(LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, deadline)),
+      JudgeGpus(
+          LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, CountGpus(environment.All()), deadline)),
       JudgeLaunch(join::ResolveLaunch(environment, config, asked)),
   };
 }

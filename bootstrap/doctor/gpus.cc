@@ -1,7 +1,6 @@
 #include "bootstrap/doctor/gpus.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -43,12 +42,17 @@ Result<std::string> Within(Deadline deadline, const char* what, std::function<Re
 
 }  // namespace
 
-GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t devices, Deadline deadline) {
+GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const GpuCount& count,
+                    Deadline deadline) {
   GpuFacts facts;
-  facts.nvidia = nccl::HasNvidiaFiles();
-  facts.devices = devices;
-  facts.amd = access("/dev/kfd", F_OK) == 0;
-  if (!facts.nvidia) return facts;
+  if (!nccl::HasNvidiaFiles()) {
+    if (count.vendor == "NVIDIA") return facts;  // a variable alone: no driver, no GPU
+    facts.vendor = count.vendor;
+    facts.devices = static_cast<uint32_t>(count.gpus);
+    return facts;
+  }
+  facts.vendor = "NVIDIA";
+  facts.devices = nvidia;
   facts.cuda = Within(deadline, "CUDA", [places] { return Cuda(places); });
   facts.nccl = Within(deadline, "loading NCCL", [places] { return Nccl(places); });
   return facts;
@@ -56,13 +60,18 @@ GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t devices, Deadlin
 
 Finding JudgeGpus(const GpuFacts& facts) {
   Finding finding{.subject = "gpus"};
-  finding.facts = {{"nvidia_devices", std::to_string(facts.devices)},
-                   {"amd", facts.amd ? "yes" : "no"},
-                   {"backend", facts.nvidia && facts.cuda && facts.nccl ? "nccl" : "socket"}};
-  if (!facts.nvidia) {
-    finding.found = facts.amd
-                        ? "AMD: collectives of muster go over sockets; PyTorch's RCCL is the program's own"
-                        : "none of NVIDIA: collectives of muster go over sockets";
+  const bool nvidia = facts.vendor == "NVIDIA";
+  finding.facts = {{"vendor", facts.vendor},
+                   {"devices", std::to_string(facts.devices)},
+                   {"backend", nvidia && facts.cuda && facts.nccl ? "nccl" : "socket"}};
+  if (facts.vendor.empty()) {
+    finding.found = "none: collectives of muster go over sockets";
+    return finding;
+  }
+  if (!nvidia) {
+    finding.found =
+        fmt::format("{} of {}: collectives of muster go over sockets; PyTorch's {} is the program's own",
+                    facts.devices, facts.vendor, facts.vendor == "AMD" ? "RCCL" : "oneCCL");
     return finding;
   }
   finding.found = fmt::format("{} of NVIDIA", facts.devices);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bootstrap/doctor/finding.h"
+#include "bootstrap/resources/gpu_count.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/nccl/libraries/library_files.h"
@@ -11,16 +12,17 @@
 namespace muster::doctor {
 
 struct GpuFacts {
-  bool nvidia = false;   // its kernel driver is there
-  uint32_t devices = 0;  // device files of NVIDIA's
-  bool amd = false;      // /dev/kfd
+  std::string vendor;    // "NVIDIA" if its kernel driver is there, else "AMD" or "Intel"; empty: no GPU
+  uint32_t devices = 0;  // of that vendor
   Result<std::string> cuda =
       Fail(Code::kConfiguration, "not looked for");  // "12.8, driver for 13.0, 4 devices"
   Result<std::string> nccl = Fail(Code::kConfiguration, "not looked for");  // "2.27.5"
 };
 
-// Libraries are loaded only if there is a driver. BLOCKS while they load, at most until the deadline.
-GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t devices, Deadline deadline);
+// `nvidia`: device files of NVIDIA. `count`: what this process may use. Libraries are loaded only if NVIDIA's driver
+// is there. BLOCKS while they load, at most until the deadline.
+GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const GpuCount& count,
+                    Deadline deadline);
 
 Finding JudgeGpus(const GpuFacts& facts);
 

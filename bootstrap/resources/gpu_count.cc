@@ -65,15 +65,16 @@ class Counter {
     const int amd = nvidia > 0 ? 0 : AmdFiles();
     if (nvidia > 0 || (Has("CUDA_VISIBLE_DEVICES") && amd == 0)) {
       // There may be more MIG instances than GPUs.
-      return Visible({"CUDA_VISIBLE_DEVICES"}, Has("CUDA_VISIBLE_DEVICES") ? 0 : nvidia);
+      return Visible("NVIDIA", {"CUDA_VISIBLE_DEVICES"}, Has("CUDA_VISIBLE_DEVICES") ? 0 : nvidia);
     }
     if (amd > 0 || Has("ROCR_VISIBLE_DEVICES") || Has("HIP_VISIBLE_DEVICES")) {
       const bool hip = Has("HIP_VISIBLE_DEVICES");
-      return Visible({"ROCR_VISIBLE_DEVICES", hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES"}, amd);
+      return Visible("AMD", {"ROCR_VISIBLE_DEVICES", hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES"},
+                     amd);
     }
     const int intel = OfVendor(kIntel);
     if (intel > 0 || Has("ZE_AFFINITY_MASK")) return WithTiles(intel);
-    return {0,
+    return {0, "",
             fmt::format(
                 "there is no {0}/dev/nvidia0 (NVIDIA), no GPU of {0}/dev/kfd (AMD), and no discrete GPU of "
                 "Intel in {0}/dev/dri",
@@ -85,7 +86,7 @@ class Counter {
   bool Has(std::string_view name) const { return environment_.contains(name); }
 
   // Each list chooses among what the one before it has left; `files`: 0: unknown.
-  GpuCount Visible(std::initializer_list<std::string_view> names, int files) const {
+  GpuCount Visible(const char* vendor, std::initializer_list<std::string_view> names, int files) const {
     int left = files;
     bool known = files > 0;
     for (const std::string_view name : names) {
@@ -94,17 +95,18 @@ class Counter {
       const int named = NamedIn(list->second);
       left = known ? std::min(left, named) : named;
       known = true;
-      if (left == 0) return {0, fmt::format("{}=\"{}\" names none", name, list->second), ""};
+      if (left == 0) return {0, "", fmt::format("{}=\"{}\" names none", name, list->second), ""};
     }
-    return {left, "", std::string(names.begin()[names.size() - 1])};
+    return {left, vendor, "", std::string(names.begin()[names.size() - 1])};
   }
 
   // "0.0,0.1": two tiles of one GPU are two devices.
   GpuCount WithTiles(int files) const {
     const auto mask = environment_.find("ZE_AFFINITY_MASK");
-    if (mask == environment_.end() || mask->second.empty())
-      return {files, files > 0 ? "" : "ZE_AFFINITY_MASK is empty", "ZE_AFFINITY_MASK"};
-    return {NamedIn(mask->second), "", "ZE_AFFINITY_MASK"};
+    const bool all = mask == environment_.end() || mask->second.empty();
+    const int gpus = all ? files : NamedIn(mask->second);
+    return {gpus, gpus > 0 ? "Intel" : "", all && gpus == 0 ? "ZE_AFFINITY_MASK is empty" : "",
+            "ZE_AFFINITY_MASK"};
   }
 
   int NvidiaFiles() const {

@@ -8,6 +8,7 @@ namespace muster {
 
 struct GpuCount {
   int gpus = 0;
+  std::string vendor;    // "NVIDIA", "AMD" or "Intel"; empty: there is none
   std::string reason;    // why there is none; else empty
   std::string variable;  // gives a program some of them: CUDA_VISIBLE_DEVICES, ...; empty: there is none
 };

@@ -2,12 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/nccl/libraries/nvidia_presence.h"
+
 namespace muster::doctor {
 namespace {
 
 GpuFacts Four() {
   GpuFacts facts;
-  facts.nvidia = true;
+  facts.vendor = "NVIDIA";
   facts.devices = 4;
   facts.cuda = "driver for CUDA 13.0, 4 visible";
   facts.nccl = "2.27.5";
@@ -31,7 +37,33 @@ TEST(JudgeGpus, NoNcclIsANoteWithWhatToDo) {
 
 TEST(JudgeGpus, NoneIsFine) {
   EXPECT_EQ(JudgeGpus({}).health, Health::kOk);
-  EXPECT_EQ(JudgeGpus({}).found, "none of NVIDIA: collectives of muster go over sockets");
+  EXPECT_EQ(JudgeGpus({}).found, "none: collectives of muster go over sockets");
+}
+
+TEST(JudgeGpus, OtherVendorsAreNamedWithTheirLibrary) {
+  GpuFacts facts;
+  facts.vendor = "AMD";
+  facts.devices = 8;
+  EXPECT_EQ(JudgeGpus(facts).health, Health::kOk);
+  EXPECT_EQ(JudgeGpus(facts).found,
+            "8 of AMD: collectives of muster go over sockets; PyTorch's RCCL is the program's own");
+  facts.vendor = "Intel";
+  const Finding finding = JudgeGpus(facts);
+  EXPECT_EQ(finding.found,
+            "8 of Intel: collectives of muster go over sockets; PyTorch's oneCCL is the program's own");
+  const std::vector<std::pair<std::string, std::string>> wanted = {
+      {"vendor", "Intel"}, {"devices", "8"}, {"backend", "socket"}};
+  EXPECT_EQ(finding.facts, wanted);
+}
+
+// On machines without a driver of NVIDIA.
+TEST(LookAtGpus, TakesOtherVendorsFromTheCount) {
+  if (nccl::HasNvidiaFiles()) GTEST_SKIP() << "no GPU of another vendor beside NVIDIA's";
+  const GpuFacts intel = LookAtGpus({}, 0, {2, "Intel", "", "ZE_AFFINITY_MASK"}, Deadline::Never());
+  EXPECT_EQ(intel.vendor, "Intel");
+  EXPECT_EQ(intel.devices, 2u);
+  // A variable of a node without driver.
+  EXPECT_EQ(LookAtGpus({}, 0, {2, "NVIDIA", "", "CUDA_VISIBLE_DEVICES"}, Deadline::Never()).vendor, "");
 }
 
 }  // namespace

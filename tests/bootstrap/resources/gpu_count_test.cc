@@ -55,6 +55,7 @@ class GpuCountTest : public testing::Test {
                                  root + "/sys/class/drm/" + name + "/device");
   }
 
+  std::string Vendor() const { return CountGpus({}, root).vendor; }
   int Count(const std::map<std::string, std::string, std::less<>>& environment = {}) const {
     return CountGpus(environment, root).gpus;
   }
@@ -65,6 +66,7 @@ class GpuCountTest : public testing::Test {
 TEST_F(GpuCountTest, OfNvidiaAreItsDevices) {
   AddNvidia(4);
   EXPECT_EQ(Count(), 4);
+  EXPECT_EQ(Vendor(), "NVIDIA");
   EXPECT_EQ(Count({{"CUDA_VISIBLE_DEVICES", "0,1,2"}}), 3);
   EXPECT_EQ(Count({{"CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2,MIG-3,MIG-4,MIG-5"}}), 5);
   EXPECT_EQ(Count({{"ROCR_VISIBLE_DEVICES", "0"}, {"ZE_AFFINITY_MASK", "0"}}), 4);
@@ -85,6 +87,7 @@ TEST_F(GpuCountTest, AreWhatTheVariablesNameWhereThereAreNoFiles) {
 TEST_F(GpuCountTest, OfAmdAreTheNodesThatAreGpus) {
   AddAmd(8);
   EXPECT_EQ(Count(), 8);
+  EXPECT_EQ(Vendor(), "AMD");
   EXPECT_EQ(Count({{"ROCR_VISIBLE_DEVICES", "4,5,6,7"}}), 4);
   EXPECT_EQ(Count({{"HIP_VISIBLE_DEVICES", "0,1"}}), 2);
   EXPECT_EQ(Count({{"CUDA_VISIBLE_DEVICES", "0"}}), 1);
@@ -109,10 +112,12 @@ TEST_F(GpuCountTest, OfAmdAreThoseOfDriWithoutATopology) {
 TEST_F(GpuCountTest, OfIntelAreTheDiscreteOnes) {
   AddDri(128, "0x8086", "0000:00:02.0");
   EXPECT_EQ(Count(), 0);
+  EXPECT_EQ(Vendor(), "");
   AddDri(129, "0x8086", "0000:18:00.0");
   AddDri(130, "0x8086", "0000:2a:00.0");
   AddDri(131, "0x1a03", "0000:03:00.0");
   EXPECT_EQ(Count(), 2);
+  EXPECT_EQ(Vendor(), "Intel");
   EXPECT_EQ(Count({{"ZE_AFFINITY_MASK", "0.0,0.1"}}), 2);
   EXPECT_EQ(Count({{"ZE_AFFINITY_MASK", "1"}}), 1);
 }
