@@ -1,4 +1,4 @@
-# Sourced by `run`: deploy/spank, where Slurm has spank_prepend_task_argv (23.11 and later).
+# Sourced by `run`: deploy/spank, where Slurm has spank_prepend_task_argv (23.11 and later: debian13 and unstable).
 # shellcheck shell=bash
 # shellcheck disable=SC2016 # the variables are the job's, not ours
 # shellcheck disable=SC2154 # `run` sets top and files; `fresh` sets dir and member
@@ -60,7 +60,7 @@ plugin_names_what_is_absent() {
 }
 
 check_spank() {
-  if ! has_prepend; then
+  if [[ $1 != debian13 && $1 != unstable ]] && ! has_prepend; then
     echo "$1: its Slurm has no spank_prepend_task_argv"
     return
   fi
