@@ -61,6 +61,10 @@ done
 sh "$install" "file://$work/muster-1.0.0-linux-$architecture.tar.gz" --prefix "$work/from-url" >out 2>said
 [[ $(from-url/bin/muster --version) == 'muster 1.0.0' ]] || fail 'not from a URL'
 
+# As the one line has it: the script comes by a pipe.
+sh -s -- "file://$work/muster-1.0.0-linux-$architecture.tar.gz" --prefix "$work/from-pipe" <"$install" >out 2>said
+[[ $(from-pipe/bin/muster --version) == 'muster 1.0.0' ]] || fail 'not from a pipe'
+
 release 1.2.0 vax
 refuses "is for vax, and this machine is $architecture" muster-1.2.0-linux-vax.tar.gz
 refuses 'is not the tarball of a release' other.tar.gz

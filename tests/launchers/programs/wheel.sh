@@ -83,7 +83,7 @@ wheel_editable() {
   wheel_uninstalled
 }
 
-# It contains sources alone, and names what it needs.
+# It contains sources alone, names what it needs, and becomes a wheel.
 wheel_sdist() {
   local tools said
   tools=$("$top/deploy/release/wheel" --tools)
@@ -99,6 +99,11 @@ wheel_sdist() {
   said=$(PATH=$files/venv/bin:$files/no_bazel PYTHONPATH=$(echo "$tools"/lib/python3*/site-packages) \
     expect_code 1 pip install --no-index --no-build-isolation "$files"/sdist/*.tar.gz 2>&1)
   expect_like 'without Bazel' "$said" '*Bazel is not installed*pip install --only-binary :all: muster-hpc*'
+  in_venv env PYTHONPATH="$(echo "$tools"/lib/python3*/site-packages)" pip install --quiet --no-index --no-deps --no-build-isolation \
+    "$files"/sdist/*.tar.gz
+  expect 'the command' "$(in_venv muster --version)" "$(muster --version)"
+  wheel_in_srun muster run --
+  in_venv pip uninstall --quiet --yes muster-hpc
 }
 
 check_wheel() {
