@@ -17,6 +17,15 @@ digits_of() {
   cmp "$dir/predictions" "$files/predictions"
 }
 older_program() { digits_of muster "$older/digits"; }
+# A Python program with the library of its container's wheel.
+older_wheel() {
+  fresh
+  PYTHONPATH=$older/python step -N2 --ntasks-per-node=2 -w 'gpu[01-02]' muster run -- /usr/bin/python3 -c 'import muster
+with muster.init() as comm:
+    total = muster.all_reduce(comm.rank)
+    if comm.rank == 0: print(total, muster.__file__)' >"$dir/out"
+  expect output "$(<"$dir/out")" "6 $older/python/muster/__init__.py"
+}
 older_supervisor() { digits_of "$older/muster" bazel-bin/deploy/examples/digits; }
 
 # status_of SUPERVISOR ASKER: of a group whose rank 5 is late.
@@ -67,6 +76,7 @@ check_versions() {
   local older=$files/older
   check 'versions: the kept binary' unpack_older
   check 'versions: an older program under this supervisor' older_program
+  check 'versions: an older wheel under this supervisor' older_wheel
   check 'versions: this program under an older supervisor' older_supervisor
   check 'versions: status of an older group' older_group_asked
   check 'versions: status asked by an older muster' group_asked_by_older
