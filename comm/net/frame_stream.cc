@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kReadBytes = 64 * 1024;
 constexpr size_t kMostAtOnce = size_t{1} << 20;
+// A peer that writes as fast as this process reads must not keep the loop's other work waiting.
+constexpr size_t kReadsPerWake = 16;
 // More than the kernel keeps for a connection that has ended.
 constexpr size_t kMostReadAtTheEnd = size_t{64} << 20;
 
@@ -140,8 +142,9 @@ void FrameStream::OnEvents(uint32_t events) {
   if ((events & EPOLLOUT) != 0) WriteSome();
   if (!*alive || !fd_) return;
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
-    for (Read read = ReadSome(); read != Read::kNothing; read = ReadSome()) {
-      if (!DeliverFrames() || read == Read::kAll) return;
+    for (size_t left = kReadsPerWake; left > 0; --left) {
+      const Read read = ReadSome();
+      if (read == Read::kNothing || !DeliverFrames() || read == Read::kAll) return;
     }
   }
 }

@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <filesystem>
+#include <future>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "tests/comm/map/members.h"
 
@@ -261,6 +263,26 @@ TEST(Map, ResultThatIsTooLargeIsRefusedAlone) {
   EXPECT_EQ(refused.error().message, "the result of item 0 has 4194305 bytes: more than 4 MiB");
   EXPECT_TRUE(member->Commit(item->index, Key(item->index), Format::kBytes, Text("ok"), milliseconds(1)));
   EXPECT_EQ(member->Finish()->committed, 1);
+}
+
+// Else a rank that is faster than the root, or than the journal's disk, would fill its memory.
+TEST(Map, ResultsWaitForASlowRoot) {
+  GroupsInProcess groups(1);
+  Options options;
+  options.slots = 3;
+  const auto member = JoinAs(groups, 0, Of(3), options);
+  for (uint64_t item = 0; item < 3; ++item) ASSERT_EQ((*member->Next())->index, item);
+  const auto commit = [&member](uint64_t item) {
+    return member->Commit(item, Key(item), Format::kBytes, Bytes(600 << 10), milliseconds(1));
+  };
+  groups.Stall(0);
+  EXPECT_TRUE(commit(0));
+  std::vector<std::future<Status>> waiting;
+  for (const uint64_t item : {1, 2}) waiting.push_back(std::async(std::launch::async, commit, item));
+  for (const auto& one : waiting) EXPECT_EQ(one.wait_for(milliseconds(50)), std::future_status::timeout);
+  groups.Continue(0);
+  for (auto& one : waiting) EXPECT_TRUE(one.get());
+  EXPECT_EQ(member->Finish()->committed, 3);
 }
 
 TEST(Map, NothingIsBegunWhenTheTimeIsUp) {

@@ -76,6 +76,27 @@ TEST_F(FrameStreamTest, ManyArriveAtOnceAndEmptyOnesToo) {
   EXPECT_THAT(frames, ElementsAre("one", "", "three", "part"));
 }
 
+// The peer writes a new frame for each that is read: there is always as much as one read takes.
+TEST_F(FrameStreamTest, APeerThatWritesWithoutAPauseLeavesOtherWorkItsTurn) {
+  constexpr int kEnough = 1000;
+  Bytes frame(64 << 10);
+  frame[0] = 0xfc;
+  frame[1] = 0xff;
+  int read = 0;
+  int read_before = 0;
+  stream->set_longest_frame(frame.size());
+  stream->Start(
+      [&](ByteView) {
+        if (++read == 1) loop->Post([&] { read_before = read; });
+        if (read_before == 0 && read < kEnough) Write(frame);
+      },
+      [](const Error&) { ADD_FAILURE(); });
+  Write(frame);
+  Write(frame);
+  ASSERT_TRUE(loop.Until([&] { return read_before != 0; }));
+  EXPECT_LE(read_before, 2 * 16) << "two rounds";
+}
+
 // One that is alone takes the buffer it came in along; what comes next has another.
 TEST_F(FrameStreamTest, AFrameThatIsAloneLeavesNothingBehind) {
   stream->set_longest_frame(300000);
