@@ -210,6 +210,47 @@ TEST_F(AdoptionServerTest, AProgramWithoutVersionsIsNotLeftWaiting) {
   EXPECT_THAT(log.Text(), HasSubstr("did not send its versions, this supervisor has muster "));
 }
 
+// Each of the three reasons is a few lines, then the number of the others.
+TEST_F(AdoptionServerTest, RefusedProgramsAreAFewLines) {
+  constexpr int kPrograms = 50;
+  const std::string name = fmt::format("pid {}", getpid());
+  const Versions ours;
+  const Versions theirs{98, 99, "9.9.0"};
+  struct Row {
+    uid_t uid;
+    Bytes first_frame;
+    std::string said;
+  };
+  for (const Row& row : {
+           Row{getuid() + 1, {}, fmt::format(" of uid {}", getuid())},
+           Row{getuid(), Encode(theirs),
+               ": " + ToString(CommonVersion({"this supervisor", ours}, {name, theirs}).error())},
+           Row{getuid(), EncodeAdopt(0),
+               fmt::format(": {} did not send its versions, this supervisor has muster {}", name,
+                           ours.release)},
+       }) {
+    const LogCapture log;
+    auto server = AdoptionServer::Open(*loop, group[0].plane(), {row.uid, "", ""}, [](int) {});
+    ASSERT_TRUE(server);
+    std::vector<std::unique_ptr<net::FrameStream>> programs;
+    int answered = 0;
+    for (int i = 0; i < kPrograms; ++i) {
+      auto fd = net::StartConnect(*net::SocketAddress::Path((*server)->path()));
+      ASSERT_TRUE(fd);
+      programs.push_back(std::make_unique<net::FrameStream>(*loop, *std::move(fd), kLongestMessage));
+      programs.back()->Start([&](ByteView) { ++answered; }, [&](const Error&) { ++answered; });
+      if (!row.first_frame.empty()) programs.back()->Send(row.first_frame);
+    }
+    ASSERT_TRUE(loop.Until([&] { return answered == kPrograms; }));
+    server->reset();
+    std::string expected;
+    for (int i = 0; i < 5; ++i) expected += "muster: warning: refused a program" + row.said + "\n";
+    EXPECT_EQ(
+        log.Text(),
+        expected + "muster: warning: rejected 45 more connections of programs (not logged one by one)\n");
+  }
+}
+
 TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
   const net::TestBase base;
   const std::string control = base.path + "/muster-0-0-0/control-0";
