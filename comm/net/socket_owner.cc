@@ -2,7 +2,9 @@
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 
@@ -104,6 +106,45 @@ std::optional<std::optional<SocketOwner>> AskKernel(const End& local, const End&
   return SocketOwner{found->idiag_uid, found->idiag_inode};
 }
 
+// UDIAG_SHOW_UID and UNIX_DIAG_UID, which headers before Linux 5.3 do not have.
+constexpr uint32_t kShowUid = 0x40;
+constexpr uint16_t kUidOfSocket = 7;
+
+struct UnixDiagRequest {
+  nlmsghdr header{};
+  unix_diag_req body{};
+};
+
+UnixDiagRequest RequestForUnixSockets() {
+  UnixDiagRequest request;
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.body.sdiag_family = AF_UNIX;
+  request.body.udiag_states = ~0U;
+  request.body.udiag_show = UDIAG_SHOW_NAME | kShowUid;
+  return request;
+}
+
+struct UnixSocket {
+  std::string_view name;
+  std::optional<uint32_t> uid;
+};
+
+UnixSocket UnixSocketIn(const nlmsghdr* header) {
+  UnixSocket found;
+  const char* const attributes = reinterpret_cast<const char*>(header) + NLMSG_SPACE(sizeof(unix_diag_msg));
+  int left = static_cast<int>(header->nlmsg_len) - static_cast<int>(NLMSG_SPACE(sizeof(unix_diag_msg)));
+  const auto* attribute = reinterpret_cast<const rtattr*>(attributes);
+  for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+    const std::string_view value(static_cast<const char*>(RTA_DATA(attribute)), RTA_PAYLOAD(attribute));
+    if (attribute->rta_type == UNIX_DIAG_NAME) found.name = value;
+    if (attribute->rta_type == kUidOfSocket && value.size() == sizeof(uint32_t))
+      std::memcpy(&found.uid.emplace(), value.data(), sizeof(uint32_t));
+  }
+  return found;
+}
+
 template <typename T>
 std::optional<T> ParseHex(std::string_view text) {
   T value{};
@@ -174,6 +215,33 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
   }
   if (const auto found = FindInProcNet(ipv4, local, remote)) return found;
   return FindInProcNet(ReadProcFile("/proc/net/tcp6").value_or(""), local, remote);
+}
+
+std::optional<bool> HasBoundUnixSocket(uid_t uid, std::string_view part) {
+  const UniqueFd netlink(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!netlink) return std::nullopt;
+  const UnixDiagRequest request = RequestForUnixSockets();
+  if (send(netlink.get(), &request, sizeof request, 0) != sizeof request) return std::nullopt;
+  bool has = false;
+  alignas(nlmsghdr) std::array<char, 32 * 1024> bytes;
+  while (true) {
+    struct pollfd answered {
+      netlink.get(), POLLIN, 0
+    };
+    if (poll(&answered, 1, kAnswerMilliseconds) != 1) return std::nullopt;
+    const ssize_t got = recv(netlink.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got <= 0) return std::nullopt;
+    auto left = static_cast<uint32_t>(got);
+    const auto* header = reinterpret_cast<const nlmsghdr*>(bytes.data());
+    for (; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
+      if (header->nlmsg_type == NLMSG_DONE) return has;
+      if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
+      const UnixSocket socket = UnixSocketIn(header);
+      if (socket.name.find(part) == std::string_view::npos) continue;
+      if (!socket.uid) return std::nullopt;
+      has = has || *socket.uid == uid;
+    }
+  }
 }
 
 }  // namespace muster::net

@@ -1,6 +1,6 @@
-// The owner of a TCP connection of this node, from the kernel, even if its protocol proves nothing.
+// The owner of a TCP connection or of a Unix socket of this node, from the kernel, even if its protocol proves nothing.
 //
-// Source: sock_diag(7), linux/inet_diag.h; if the kernel has no INET_DIAG, /proc/net/tcp and tcp6.
+// Source: sock_diag(7), linux/inet_diag.h and linux/unix_diag.h; if the kernel has no INET_DIAG, /proc/net/tcp and tcp6.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +26,11 @@ struct SocketOwner {
 // kSystem.
 Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local, const SocketAddress& remote);
 
-// The same from the text of /proc/net/tcp or tcp6.
+// Whether a Unix socket of `uid` is bound to a path with `part` in it, in this process's network namespace. Absent: the
+// kernel does not report owners of such sockets (before Linux 5.3, or without UNIX_DIAG). Needs no rights; does not wait.
+std::optional<bool> HasBoundUnixSocket(uid_t uid, std::string_view part);
+
+// The same as OwnerOfConnection, from the text of /proc/net/tcp or tcp6.
 std::optional<SocketOwner> FindInProcNet(std::string_view text, const SocketAddress& local,
                                          const SocketAddress& remote);
 

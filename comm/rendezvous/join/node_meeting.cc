@@ -4,6 +4,7 @@
 
 #include "comm/base/lists.h"
 #include "comm/log/log.h"
+#include "comm/net/socket_owner.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -143,11 +144,13 @@ void NodeMeeting::Follow() {
   }
 }
 
-// The list proves nothing. A process that imitates the entry makes this one connect to the root immediately,
-// which accepts it as well.
+// Any user can bind a socket of that name elsewhere. Kernels before Linux 5.3 do not report its owner: there an imitation
+// makes this process connect to the root immediately, or fail if the root can only be its leader.
 bool NodeMeeting::LeaderIsOutOfSight() {
   if (alone_ || pause_ < kLookAtListFrom) return false;
-  if (!net::IsListedByKernel(names_.socket)) {
+  const bool bound = net::IsListedByKernel(names_.socket) &&
+                     net::HasBoundUnixSocket(request_.uid, "/" + names_.socket).value_or(true);
+  if (!bound) {
     out_of_sight_since_.reset();
     return false;
   }

@@ -6,8 +6,11 @@
 
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/net/test_base.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::net {
@@ -122,6 +125,27 @@ TEST(FindInProcNet, PassesOverWhatItCannotRead) {
     EXPECT_EQ(FindInProcNet(text, Address("127.0.0.1", 40000), Address("127.0.0.1", 8080)), std::nullopt)
         << text;
   }
+}
+
+// Linux 5.3 and later.
+TEST(HasBoundUnixSocket, IsOfItsOwnerAlone) {
+  const TestBase base;
+  const std::string path = base.path + "/socket";
+  EXPECT_EQ(HasBoundUnixSocket(geteuid(), path), false);
+  const auto listener = Listen(*SocketAddress::Path(path));
+  ASSERT_TRUE(listener);
+  EXPECT_EQ(HasBoundUnixSocket(geteuid(), path), true);
+  EXPECT_EQ(HasBoundUnixSocket(geteuid() + 1, path), false);
+  EXPECT_EQ(HasBoundUnixSocket(geteuid(), path + "2"), false);
+}
+
+// More than one answer of the kernel holds.
+TEST(HasBoundUnixSocket, IsFoundAmongMany) {
+  const TestBase base;
+  const auto path = [&base](int i) { return fmt::format("{}/{:060}", base.path, i); };
+  std::vector<UniqueFd> sockets;
+  for (int i = 0; i < 600; ++i) sockets.push_back(*Listen(*SocketAddress::Path(path(i))));
+  for (int i = 0; i < 600; i += 37) EXPECT_EQ(HasBoundUnixSocket(geteuid(), path(i)), true) << i;
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "comm/rendezvous/join/node_meeting.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include "comm/net/private_directory.h"
+#include "comm/rendezvous/link/names.h"
+#include "tests/comm/net/other_user.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/rendezvous/test_group.h"
 
@@ -72,6 +76,73 @@ TEST(NodeMeeting, GoesToTheRootAloneAgainAfterItHasStartedAgain) {
   follower.Start();
   EXPECT_FALSE(follower.alone());
   EXPECT_TRUE(loop.Until([&] { return alone == 2; }));
+}
+
+// Another user has bound a socket of the leader's name. The kernel lists it, and no directory of this user has it.
+class StrangersSocketTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (getuid() != 0) GTEST_SKIP() << "needs root: to be another user";
+    for (JoinRequest& request : requests) {
+      request.meeting.find_root = FindRoot::kSameNode;
+      request.shared_directories = {shared.path};
+      request.leader_patience = std::chrono::hours(1);
+    }
+    const std::string name = LocalSocketName(requests[0].meeting.LocalKey(), "b");
+    ASSERT_EQ(chmod(elsewhere.path.c_str(), 01777), 0);
+    stranger.emplace(
+        [&] {
+          static UniqueFd bound;
+          auto made = net::Listen(*net::SocketAddress::Path(elsewhere.path + "/" + name + "~"));
+          if (made) bound = *std::move(made);
+          return made.has_value();
+        },
+        net::OtherProcess::kNoOwner);
+    ASSERT_TRUE(stranger->acted());
+    ASSERT_TRUE(net::IsListedByKernel(name));
+  }
+  NodeMeeting::Events Counted(size_t rank) {
+    return {.on_child = [this](std::unique_ptr<net::FrameStream>, const std::string&) { ++children; },
+            .on_leader = [this](std::unique_ptr<net::FrameStream>) { ++leaders_found; },
+            .on_lead = [this] { ++leads; },
+            .on_alone = [this] { ++alone; },
+            .whole_node_is_here = [] { return false; },
+            .on_failed = [rank](const Error& error) { ADD_FAILURE() << rank << ": " << ToString(error); }};
+  }
+
+  net::TestLoop loop;
+  const net::TestBase shared;
+  const net::TestBase elsewhere;
+  std::vector<JoinRequest> requests = MakeRequests({"b", "b"});
+  std::optional<net::OtherProcess> stranger;
+  int children = 0;
+  int leaders_found = 0;
+  int leads = 0;
+  int alone = 0;
+};
+
+TEST_F(StrangersSocketTest, NeitherEndsTheSearchForALateLeaderNorDelaysIt) {
+  NodeMeeting follower(*loop, requests[1], Counted(1));
+  follower.Start();
+  // Longer than a leader that is out of sight is waited for.
+  loop.For(std::chrono::milliseconds(800));
+  EXPECT_FALSE(follower.alone());
+  NodeMeeting leader(*loop, requests[0], Counted(0));
+  leader.Start();
+  EXPECT_EQ(leads, 1) << "it does not wait";
+  ASSERT_TRUE(loop.Until([&] { return leaders_found == 1 && children == 1; }));
+  EXPECT_EQ(alone, 0);
+}
+
+TEST_F(StrangersSocketTest, DoesNotHideALeaderThatIsOutOfSight) {
+  const net::TestBase other;
+  requests[0].shared_directories = {other.path};
+  requests[1].meeting.find_root = FindRoot::kEndpoint;
+  NodeMeeting leader(*loop, requests[0], Counted(0));
+  leader.Start();
+  NodeMeeting follower(*loop, requests[1], Counted(1));
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return alone == 1; }));
 }
 
 }  // namespace
