@@ -40,6 +40,10 @@ def muster_binary(name, copts = [], deps = [], linkopts = [], **kwargs):
     if ORDERS_SECTIONS:
         deps = deps + [_ORDER]
         linkopts = linkopts + ["-fuse-ld=gold", "-Wl,--section-ordering-file=$(location %s)" % _ORDER]
+    deps = deps + select({
+        "//deploy/bazel:portable": ["//deploy/bazel:rounding"],
+        "//conditions:default": [],
+    })
     cc_binary(name = name, copts = _copts(copts), linkopts = linkopts, deps = _deps(deps, copts), **kwargs)
 
 def muster_test(name, copts = [], deps = [], **kwargs):
