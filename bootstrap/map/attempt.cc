@@ -20,6 +20,7 @@
 #include "bootstrap/process/exec_child.h"
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
+#include "comm/log/open_for_writing.h"
 #include "comm/system/process_end.h"
 
 namespace muster::map {
@@ -59,14 +60,18 @@ std::optional<process::ChildExit> ExitOf(process::Child& child) {
 }
 
 Result<UniqueFd> OpenStream(const std::string& path) {
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file) return Fail(Code::kSystem, "cannot open {}: {}", path, ErrnoText(errno));
+  auto file = OpenForWriting(path);
+  if (!file) return Fail(Code::kSystem, "cannot open {}", file.error().message);
+  struct stat status {};
+  if (fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode))
+    return Fail(Code::kSystem, "cannot open {}: this is no file", path);
+  fcntl(file->get(), F_SETFL, O_APPEND);  // O_NONBLOCK is not for the program
   return file;
 }
 
 // The last lines of a file; empty if it has none.
 std::string TailOf(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || status.st_size == 0) return "";
   std::string bytes(2 * output::LineTail::kMostBytes, '\0');

@@ -5,6 +5,11 @@
 //   OUTPUT/.attempts/RUN/KEY.ATTEMPT.RANK     an attempt at work
 //   OUTPUT/.attempts/RUN/next-RANK-SLOT       prepared for the slot's next attempt
 //
+// If other users may write OUTPUT, one of them could make .attempts first and put links in the place of
+// files. Therefore .attempts, .failed and the directories in them have at most the mode 0775. One that every
+// user may write is refused, and one of another user too if every user may write OUTPUT. In an OUTPUT of a
+// group, its members share them.
+//
 // A directory in OUTPUT is always whole: it comes there by rename(2). Another attempt's result in its place is
 // replaced: that run did not come to commit it, or commits the same.
 #pragma once
@@ -15,6 +20,9 @@
 #include "comm/base/error.h"
 
 namespace muster::map {
+
+// Makes OUTPUT, and refuses what another user may have prepared in it. Error: kSystem.
+Status PrepareOutput(const std::string& output);
 
 // The program's standard output and error, in its attempt's directory.
 inline constexpr const char* kOutputFile = "/stdout";

@@ -6,13 +6,13 @@
 
 #include <array>
 #include <csignal>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "bootstrap/join/membership.h"
+#include "bootstrap/map/attempt_directory.h"
 #include "bootstrap/map/slots.h"
 #include "bootstrap/map/worker.h"
 #include "bootstrap/process/descendants.h"
@@ -151,10 +151,8 @@ class MapWork {
   Result<std::vector<Worker::Slot>> Prepare(const Roster& roster, int rank) const {
     MUSTER_TRY(std::vector<Worker::Slot> slots, MakeSlots(start_, plan_, roster, rank));
     MUSTER_CHECK(CheckProgram(plan_.attempt, slots.front().attempt));
-    std::error_code error;
-    std::filesystem::create_directories(plan_.attempt.output, error);
-    if (!error) return slots;
-    return Fail(Code::kSystem, "cannot make the directory {}: {}", plan_.attempt.output, error.message());
+    MUSTER_CHECK(PrepareOutput(plan_.attempt.output));
+    return slots;
   }
 
   Status Serve(Group& group, Member& member, std::vector<Worker::Slot> slots) {

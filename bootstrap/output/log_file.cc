@@ -8,9 +8,7 @@
 #include "comm/log/open_for_writing.h"
 
 namespace muster::output {
-namespace {
 
-// With its parents; 0 or errno. Never writable by every user, under any umask: such a directory is refused.
 int MakeDirectories(const std::string& path) {
   constexpr mode_t kMode = 0775;
   for (size_t end = path.find_first_not_of('/'); end != std::string::npos;) {
@@ -22,8 +20,6 @@ int MakeDirectories(const std::string& path) {
   }
   return 0;
 }
-
-}  // namespace
 
 std::string ToString(const LogFileName& name, std::string_view stream) {
   const size_t width = std::to_string(std::max(name.world_size - 1, 0)).size();

@@ -71,7 +71,7 @@ std::string Owner(uid_t uid) { return fmt::format("user {}", uid); }
 // One walk to the object that a path means.
 class Walk {
  public:
-  explicit Walk(const std::string& path) : path_(path), here_(OwnerHere()) {}
+  explicit Walk(const std::string& path) : path_(path) {}
 
   // The directory and the name at the end of all links; `object_` is empty if that is absent.
   Status Find() {
@@ -106,6 +106,20 @@ class Walk {
     return {std::move(directory_), name_, replaceable};
   }
 
+  // The path as a directory. Empty: it is absent.
+  Result<UniqueFd> FindDirectory() {
+    UniqueFd up;
+    MUSTER_TRY(UniqueFd directory, OpenDirectory(AT_FDCWD, path_, up));
+    if (!directory) return directory;
+    struct stat status {};
+    struct stat holder {};
+    if (fstat(directory.get(), &status) != 0 || fstat(up.get(), &holder) != 0)
+      return Refuse(ErrnoText(errno));
+    if (!EveryUserMayWrite(holder) || MayFollow(status, up.get(), holder)) return directory;
+    return Refuse(fmt::format("this directory belongs to {}, and every user may write the one that it is in",
+                              Owner(status.st_uid)));
+  }
+
   tl::unexpected<Error> Refuse(std::string_view reason) const {
     return muster::Fail(Code::kSystem, "{}: {}", path_, reason);
   }
@@ -124,15 +138,23 @@ class Walk {
     return EnterDirectory(from, ParentOf(path));
   }
 
-  // Only through own links if the directory's own name is one.
-  Status EnterDirectory(int from, std::string above) {
+  Status EnterDirectory(int from, const std::string& path) {
+    UniqueFd up;
+    MUSTER_TRY(UniqueFd directory, OpenDirectory(from, path, up));
+    if (!directory) return Refuse(ErrnoText(ENOENT));
+    return CheckDirectory(std::move(directory));
+  }
+
+  // Only through own links if the directory's own name is one. Empty: it is absent. `up`: its parent.
+  Result<UniqueFd> OpenDirectory(int from, std::string above, UniqueFd& up) {
     for (int links = 0; links < kMostLinks; ++links) {
       while (above.size() > 1 && above.ends_with('/')) above.pop_back();
       const std::string name = NameOf(above);
-      UniqueFd up(openat(from, ParentOf(above).c_str(), kDirectory));
-      if (!up) return Refuse(ErrnoText(errno));
+      up.Reset(openat(from, ParentOf(above).c_str(), kDirectory));
+      if (!up) return AbsentOr(errno);
       UniqueFd directory(openat(up.get(), name.c_str(), kDirectory | O_NOFOLLOW));
-      if (directory || errno != ENOTDIR) return CheckDirectory(std::move(directory));
+      if (directory) return directory;
+      if (errno != ENOTDIR) return AbsentOr(errno);
       const UniqueFd link(openat(up.get(), name.c_str(), kObject));
       struct stat status {};
       struct stat holder {};
@@ -141,12 +163,21 @@ class Walk {
       }
       if (!S_ISLNK(status.st_mode)) return Refuse(ErrnoText(ENOTDIR));
       if (!MayFollow(status, up.get(), holder)) return RefuseLink(name, status);
-      if (InProc(link.get())) return CheckDirectory(UniqueFd(openat(up.get(), name.c_str(), kDirectory)));
+      if (InProc(link.get())) {
+        directory.Reset(openat(up.get(), name.c_str(), kDirectory));
+        if (directory) return directory;
+        return AbsentOr(errno);
+      }
       MUSTER_TRY(above, Target(link.get()));
       base_ = std::move(up);
       from = base_.get();
     }
     return Refuse("there are too many symbolic links");
+  }
+
+  Result<UniqueFd> AbsentOr(int error_number) const {
+    if (error_number == ENOENT) return UniqueFd();
+    return Refuse(ErrnoText(error_number));
   }
 
   Status CheckDirectory(UniqueFd directory) {
@@ -197,15 +228,21 @@ class Walk {
     const bool open_file = EveryUserMayWrite(status_);
     if (!open_to_all && !open_file) return {};
     // This process can open it only if it is its own, or its group's.
-    if (!open_file && OwnershipOf(status_.st_uid, here_) == Ownership::kUnknown) return {};
+    if (!open_file && OwnershipOf(status_.st_uid, Here()) == Ownership::kUnknown) return {};
     if (MayFollow(status_, directory_.get(), holder_)) return {};
     return Refuse(fmt::format("this file belongs to {}, and every user may write {}", Owner(status_.st_uid),
                               open_to_all ? "its directory" : "it"));
   }
 
+  // Only if an owner matters: it reads files of /proc.
+  const WritingOwner& Here() const {
+    if (!here_) here_ = OwnerHere();
+    return *here_;
+  }
+
   // True if this process may write to an object of that owner.
   bool MayFollow(const struct stat& object, int directory, const struct stat& holder) const {
-    switch (OwnershipOf(object.st_uid, here_)) {
+    switch (OwnershipOf(object.st_uid, Here())) {
       case Ownership::kOwn:
         return true;
       case Ownership::kUnknown:
@@ -215,7 +252,7 @@ class Walk {
         break;
     }
     const auto ours = OwnerOfNewFile(directory);
-    return ours && *ours == object.st_uid && *ours != here_.own;
+    return ours && *ours == object.st_uid && *ours != Here().own;
   }
 
   tl::unexpected<Error> RefuseLink(std::string_view name, const struct stat& status) const {
@@ -235,7 +272,7 @@ class Walk {
   }
 
   const std::string& path_;
-  const WritingOwner here_;
+  mutable std::optional<WritingOwner> here_;
   UniqueFd base_;  // base of a relative link of the directory
   UniqueFd directory_;
   struct stat holder_ {};  // directory_'s
@@ -278,5 +315,7 @@ Result<WritingPlace> FindForWriting(const std::string& path) {
   MUSTER_CHECK(walk.Find());
   return walk.Place();
 }
+
+Result<UniqueFd> FindDirectoryForWriting(const std::string& path) { return Walk(path).FindDirectory(); }
 
 }  // namespace muster

@@ -49,6 +49,11 @@ struct WritingPlace {
 // As OpenForWriting, without opening or creating. Error: kSystem, "PATH: reason".
 Result<WritingPlace> FindForWriting(const std::string& path);
 
+// A directory whose entries are used by their paths later. Its owner may replace them, the sticky bit or not.
+// It must therefore be own if every user may write its parent. Rule 1 applies; the caller checks its mode
+// (rule 2). Opened with O_PATH; empty: it is absent. Error: kSystem, "PATH: reason".
+Result<UniqueFd> FindDirectoryForWriting(const std::string& path);
+
 // The facts that "The rule" needs, as values; for tests.
 struct WritingOwner {
   uid_t own = 0;

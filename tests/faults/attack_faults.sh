@@ -98,32 +98,80 @@ littered() {
     fail "a launch of $(cut -d' ' -f1 <<<"$times") s took $(cut -d' ' -f2 <<<"$times") s; lines: $(cut -d' ' -f3 <<<"$times")"
 }
 
-# foreign link|pipe PATH OPTION...: PATH is another user's link to a file of the user, or a pipe without a reader.
-# The launch ends, it names PATH if it fails, and the user's file is unchanged.
+# foreign KIND PATH EXPECTED WORD...: PATH is another user's: a `link` to a file of the user, a `link-to-folder` of the user,
+# a `pipe` without a reader, or a `directory` for all. `muster WORD...` of the user ends with EXPECTED, "CODE ERROR" with a glob; without EXPECTED, with 0
+# or an error that names PATH. The user's folder is unchanged. /tmp/logs is a directory for all, and so is a PATH's parent in it.
 foreign() {
   alone_on_gpu01 '
-    kind=$1 path=$2
-    shift 2
+    kind=$1 path=$2 expected=$3
+    shift 3
     install -d -m 700 -o 60123 -g 60123 /tmp/own
-    user sh -c "echo mine >/tmp/own/file"
+    user sh -c "echo mine >/tmp/own/file; echo item >/tmp/own/items.txt"
     mkdir -m 1777 /tmp/logs
+    [ -d "${path%/*}" ] || mkdir -m 1777 "${path%/*}"
     case $kind in
       link) stranger ln -s /tmp/own/file "$path" ;;
+      link-to-folder) stranger ln -s /tmp/own "$path" ;;
       pipe) stranger sh -c "umask 0; mkfifo $path" ;;
+      directory) stranger mkdir -m 777 "$path" ;;
     esac
+    before=$(ls -A /tmp/own)
     code=0
-    user timeout --kill-after=2 20 ./muster launch -n 2 --set log.level=debug "$@" -- \
-      sh -c "echo out; echo err >&2" >/tmp/said 2>&1 </dev/null || code=$?
+    user timeout --kill-after=2 20 ./muster "$@" >/tmp/said 2>&1 </dev/null || code=$?
+    said=$(tail -n 1 /tmp/said)
+    [ "$(ls -A /tmp/own)" = "$before" ] || { echo "the folder of the user has become: $(ls -A /tmp/own | paste -sd,)"; exit 1; }
     [ "$(cat /tmp/own/file)" = mine ] || { echo "the file of the user has become: $(head -c 200 /tmp/own/file | tr "\n" ";")"; exit 1; }
-    [ $code != 124 ] && [ $code != 137 ] || { echo "it did not end: $(tail -n 1 /tmp/said)"; exit 1; }
-    [ $code = 0 ] || grep -qF "${path##*/}" /tmp/said || { echo "it ended with $code: $(tail -n 1 /tmp/said)"; exit 1; }
+    [ $code != 124 ] && [ $code != 137 ] || { echo "it did not end: $said"; exit 1; }
+    if [ -n "$expected" ]; then
+      [[ "$code $said" == $expected ]] || { echo "it ended with $code $said"; exit 1; }
+    else
+      [ $code = 0 ] || grep -qF "${path##*/}" /tmp/said || { echo "it ended with $code: $said"; exit 1; }
+    fi
   ' - "$@"
 }
+launch=(launch -n 2 --set log.level=debug)
+writes=(-- sh -c 'echo out; echo err >&2')
+map=(map --items /tmp/own/items.txt --output /tmp/logs)
 
 exec 3>&1
 check 'attack: 10,000 directories, links and pipes in /tmp and /dev/shm that are named like those of muster' littered
 for kind in link pipe; do
-  check "attack: a foreign $kind at log.file" foreign "$kind" /tmp/log --set log.file=/tmp/log
-  check "attack: a foreign $kind in the log directory" foreign "$kind" /tmp/logs/rank0.0.gpu01.out --log-dir /tmp/logs
-  check "attack: a foreign $kind at the report" foreign "$kind" /tmp/report.json --report /tmp/report.json
+  check "attack: a foreign $kind at log.file" foreign "$kind" /tmp/log '' "${launch[@]}" --set log.file=/tmp/log "${writes[@]}"
+  check "attack: a foreign $kind in the log directory" foreign "$kind" /tmp/logs/rank0.0.gpu01.out '' \
+    "${launch[@]}" --log-dir /tmp/logs "${writes[@]}"
+  check "attack: a foreign $kind at the report" foreign "$kind" /tmp/report.json '' "${launch[@]}" --report /tmp/report.json "${writes[@]}"
 done
+
+# in_a_map KIND NAME [ERROR]: at /tmp/logs/NAME, for a map into /tmp/logs; without ERROR, the map succeeds.
+in_a_map() {
+  check "attack: a foreign $1 at $2 of a map" foreign "$1" "/tmp/logs/$2" "${3:+71 muster: error: $3}" "${map[@]}" "${writes[@]}"
+}
+of_another='this directory belongs to user 60124, and every user may write the one that it is in'
+remove='(choose another map.output, or have that entry removed)'
+for name in .attempts .failed; do
+  in_a_map link-to-folder $name "cannot use /tmp/logs/$name: the symbolic link \"$name\" belongs to user 60124 $remove"
+  in_a_map pipe $name "cannot use /tmp/logs/$name: Not a directory $remove"
+  in_a_map directory $name "cannot use /tmp/logs/$name: $of_another $remove"
+done
+for kind in link-to-folder pipe directory; do
+  in_a_map $kind item 'cannot rename to /tmp/logs/item: Operation not permitted'
+done
+remove='(give another journal, or have that entry removed)'
+in_a_map link-to-folder journal "cannot open the journal /tmp/logs/journal: the symbolic link \"journal\" belongs to user 60124 $remove"
+in_a_map pipe journal "cannot open the journal /tmp/logs/journal: Not a directory $remove"
+in_a_map directory journal "cannot open the journal /tmp/logs/journal: $of_another $remove"
+in_a_map link journal/000001.segment '/tmp/logs/journal/000001.segment is a symbolic link: not followed'
+in_a_map pipe journal/000001.segment '/tmp/logs/journal/000001.segment is no plain file'
+in_a_map link journal/lock
+in_a_map pipe journal/lock
+
+# The root of two ranks, which publishes its address in a file.
+publishes() {
+  check "attack: a foreign $1 in rendezvous.directory" foreign "$1" /tmp/logs/muster-60123 \
+    "78 muster: rank 0 on gpu01: error: rendezvous.directory cannot be used: /tmp/logs/muster-60123/ $2 ($hint)" \
+    run --rank 0 --world-size 2 --local-rank 0 --set rendezvous.method=file --set rendezvous.directory=/tmp/logs -- true
+}
+hint='choose a directory that all nodes share and only this user can write to'
+publishes link-to-folder 'is no directory'
+publishes pipe 'is no directory'
+publishes directory 'belongs to uid 60124, not to uid 60123'

@@ -21,6 +21,7 @@ constexpr std::string_view kSuffix = ".segment";
 constexpr size_t kDigits = 6;
 constexpr mode_t kFileMode = 0666;
 constexpr mode_t kDirectoryMode = 0777;
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::string NameOf(uint32_t term) { return fmt::format("{:0{}}{}", term, kDigits, kSuffix); }
 
@@ -37,27 +38,36 @@ tl::unexpected<Error> Refused(std::string_view what, std::string_view name, int 
 // The new name is in its parent, which may lose it in a crash. Not every file system supports this call.
 void SyncParent(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const UniqueFd fd(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd fd(open(parent.empty() ? "." : parent.c_str(), kDirectory));
   if (fd) fsync(fd.get());
 }
 
 }  // namespace
 
 Result<JournalDirectory> JournalDirectory::Open(const std::string& path) {
+  return Of(path, open(path.c_str(), kDirectory));
+}
+
+// `fd`: of the directory, or -1 and errno.
+Result<JournalDirectory> JournalDirectory::Of(const std::string& path, int fd) {
   JournalDirectory directory;
+  directory.fd_.Reset(fd);
+  if (!directory.fd_) return Refused("open the journal", path, errno);
   directory.path_ = path;
   while (directory.path_.size() > 1 && directory.path_.ends_with('/')) directory.path_.pop_back();
-  directory.fd_.Reset(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.fd_) return Refused("open the journal", path, errno);
   return directory;
 }
 
 Result<JournalDirectory> JournalDirectory::Make(const std::string& path) {
   const int reason = mkdir(path.c_str(), kDirectoryMode) == 0 ? 0 : errno;
   if (reason == 0) SyncParent(path);
-  Result<JournalDirectory> directory = Open(path);
-  if (directory || reason == 0 || reason == EEXIST) return directory;
-  auto failure = Refused("make the journal's directory", path, reason);
+  auto found = FindDirectoryForWriting(path);
+  if (!found) {
+    return WithHint(Fail(Code::kSystem, "cannot open the journal {}", found.error().message),
+                    "give another journal, or have that entry removed");
+  }
+  if (*found) return Of(path, openat(found->get(), ".", kDirectory));
+  auto failure = Refused("make the journal's directory", path, reason == 0 ? ENOENT : reason);
   return reason == ENOENT ? WithHint(std::move(failure), "make the directory that it is to be in") : failure;
 }
 
@@ -65,7 +75,7 @@ std::string JournalDirectory::FileOf(uint32_t term) const { return path_ + "/" +
 
 Result<std::vector<uint32_t>> JournalDirectory::Terms() const {
   // A separate description: another reader of this one would move its position.
-  UniqueFd own(openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd own(openat(fd_.get(), ".", kDirectory));
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(own ? fdopendir(own.get()) : nullptr, closedir);
   if (!entries) return Refused("list the journal", path_, errno);
   (void)own.Release();

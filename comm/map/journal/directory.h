@@ -18,7 +18,8 @@ class JournalDirectory {
  public:
   // Error: kSystem.
   static Result<JournalDirectory> Open(const std::string& path);
-  // Makes the last component of the path if it is not there. Error: kSystem.
+  // Makes the last component of the path if it is not there. Refuses a link of another user, and a directory
+  // of another user if every user may write its parent. Error: kSystem.
   static Result<JournalDirectory> Make(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -41,6 +42,8 @@ class JournalDirectory {
   bool IsInPlace() const;
 
  private:
+  static Result<JournalDirectory> Of(const std::string& path, int fd);
+
   std::string path_;
   UniqueFd fd_;
 };

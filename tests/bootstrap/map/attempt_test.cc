@@ -61,6 +61,14 @@ TEST_F(Attempts, ThatFailSayWhyAndKeepTheirFiles) {
   EXPECT_FALSE(commands.folder.Has("out/i0"));
 }
 
+// The last lines of such a file are not waited for.
+TEST_F(Attempts, MayReplaceTheirStreamsByPipes) {
+  const Commands commands("rm stdout stderr; mkfifo stdout stderr; exit 3");
+  const auto end = commands.Run();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->text, "exit 3 (files: " + commands.folder.File("out/.failed/i0") + ")");
+}
+
 TEST_F(Attempts, ThatSucceedLaterRemoveTheFilesOfTheFailure) {
   const Commands commands("test {attempt} = 2");
   EXPECT_EQ(commands.Run({}, 0, 1)->kind, Kind::kFailed);
@@ -188,7 +196,7 @@ TEST_F(Attempts, WithoutADirectoryAreAnErrorOfTheRank) {
   const auto end = commands.Run();
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().code, Code::kSystem);
-  EXPECT_THAT(end.error().message, HasSubstr("cannot make the directory"));
+  EXPECT_EQ(end.error().message, "cannot use " + commands.plan.output + ": Not a directory");
 }
 
 // As by the next run, if this one was stopped and wakes.

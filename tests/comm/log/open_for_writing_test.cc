@@ -170,6 +170,29 @@ TEST_F(OpenForWritingTest, SaysWhereAFileStandsInTheEnd) {
   EXPECT_FALSE(FindForWriting(folder / "none/x"));
 }
 
+// "there", "absent" or the error.
+std::string FoundDirectory(const std::string& path) {
+  const auto found = FindDirectoryForWriting(path);
+  if (!found) return found.error().message;
+  return *found ? "there" : "absent";
+}
+
+TEST_F(OpenForWritingTest, FindsADirectory) {
+  folder.Directory("d", own, 0755);
+  folder.Link("to-d", own, "d/");
+  folder.Link("dangling", own, "none");
+  folder.File("file", own, 0644);
+  folder.Fifo("pipe", own);
+  folder.Link("loop", own, "loop");
+  for (const char* name : {"d", "d/", "to-d", "to-d/", "."})
+    EXPECT_EQ(FoundDirectory(folder / name), "there");
+  for (const char* name : {"none", "none/x", "dangling"}) EXPECT_EQ(FoundDirectory(folder / name), "absent");
+  EXPECT_EQ(FoundDirectory(folder / "file"), (folder / "file") + ": Not a directory");
+  EXPECT_EQ(FoundDirectory(folder / "file/x"), (folder / "file/x") + ": Not a directory");
+  EXPECT_EQ(FoundDirectory(folder / "pipe"), (folder / "pipe") + ": Not a directory");
+  EXPECT_EQ(FoundDirectory(folder / "loop"), (folder / "loop") + ": there are too many symbolic links");
+}
+
 TEST(OwnershipOf, KnowsRootItselfAndTheUnmapped) {
   const WritingOwner plain{1000, 65534, true};
   EXPECT_EQ(OwnershipOf(1000, plain), Ownership::kOwn);
@@ -262,6 +285,27 @@ TEST_F(OpenForWritingOfOthers, APlainFileOfAProjectIsTaken) {
               EndsWith("/log: this file belongs to user 54322, and every user may write its directory"));
 }
 
+TEST_F(OpenForWritingOfOthers, ADirectoryOfAStrangerIsRefusedWhereAllMayWrite) {
+  folder.Directory("tmp", 0, 01777);
+  folder.Directory("tmp/own", kVictim, 0755);
+  folder.Directory("tmp/roots", 0, 0755);
+  folder.Directory("tmp/strangers", kStranger, 01777);
+  folder.Directory("project/strangers", kStranger, 0777);
+  folder.Link("tmp/link", kStranger, "own");
+  folder.Link("project/link", kVictim, folder / "tmp/strangers");
+  const auto found = [&](const std::string& name) {
+    return As(kVictim, [&] { return FoundDirectory(folder / name); });
+  };
+  const std::string foreign =
+      ": this directory belongs to user 54322, and every user may write the one that it is in";
+  EXPECT_EQ(found("tmp/own"), "there");
+  EXPECT_EQ(found("tmp/roots"), "there");
+  EXPECT_EQ(found("project/strangers"), "there");
+  EXPECT_EQ(found("tmp/strangers"), (folder / "tmp/strangers") + foreign);
+  EXPECT_EQ(found("project/link"), (folder / "project/link") + foreign);
+  EXPECT_EQ(found("tmp/link"), (folder / "tmp/link") + ": the symbolic link \"link\" belongs to user 54322");
+}
+
 // If fs.protected_hardlinks is off, a user can make one of a file that this user may not even read.
 TEST_F(OpenForWritingOfOthers, ASecondNameOfAFileIsRefusedWhereAllMayWrite) {
   folder.Directory("tmp", 0, 01777);
@@ -318,6 +362,8 @@ TEST_F(OpenForWritingOfOthers, ASquashedOwnerIsOneself) {
   folder.File("project/nfs/file", kStranger, 0644);
   folder.Link("project/nfs/log", kStranger, "file");
   folder.Link("project/nfs/other", kStranger + 1, "file");
+  folder.Directory("tmp", 0, 01777);
+  folder.Directory("tmp/out", kStranger, 0755);
   const auto squashed = [&](const std::string& path) { return As(kVictim, [&] { return Append(path); }); };
   EXPECT_THAT(squashed(folder / "project/nfs/log"), HasSubstr("belongs to user 54322"));
   std::string said;
@@ -328,11 +374,12 @@ TEST_F(OpenForWritingOfOthers, ASquashedOwnerIsOneself) {
     setfsuid(kStranger);
     const bool log = changed && Append(folder / "project/nfs/log").empty();
     const bool other = Append(folder / "project/nfs/other").empty();
-    _exit((log ? 1 : 0) + (other ? 2 : 0));
+    const bool directory = FoundDirectory(folder / "tmp/out") == "there";
+    _exit((log ? 1 : 0) + (other ? 2 : 0) + (directory ? 4 : 0));
   }
   int status = 0;
   ASSERT_EQ(waitpid(pid, &status, 0), pid);
-  EXPECT_EQ(WEXITSTATUS(status), 1) << "the own link alone";
+  EXPECT_EQ(WEXITSTATUS(status), 1 + 4) << "the own link and the own directory";
   EXPECT_EQ(TextOf(folder / "project/nfs/file"), "new");
 }
 

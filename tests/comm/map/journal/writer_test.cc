@@ -349,6 +349,34 @@ TEST_F(JournalWriterTest, AStrangersSegmentIsRefusedWhereEveryUserMayWrite) {
               HasSubstr("belongs to uid 54322, and every user may write"));
 }
 
+TEST_F(JournalWriterTest, ADirectoryThatAStrangerMadeIsRefusedWhereEveryUserMayWrite) {
+  if (!IsRoot()) GTEST_SKIP() << "only root gives files away";
+  const SharedFolder shared;
+  shared.Directory("tmp", 0, 01777);
+  shared.Directory("tmp/journal", kStranger, 01777);
+  const std::string home = shared.Directory("home", kVictim, 0700);
+  shared.Link("tmp/link", kStranger, home);
+  shared.Fifo("tmp/pipe", kStranger);
+  const auto open = [&](const std::string& name) {
+    path_ = shared / name;
+    return As(kVictim, [&] {
+      const auto opened = Open(IdentityOf(1));
+      return opened ? std::string("opened") : ToString(opened.error());
+    });
+  };
+  const auto refused = [&](const std::string& name, const std::string& reason) {
+    return "cannot open the journal " + (shared / name) + ": " + reason +
+           " (give another journal, or have that entry removed)";
+  };
+  EXPECT_EQ(open("tmp/journal"),
+            refused("tmp/journal",
+                    "this directory belongs to user 54322, and every user may write the one that it is in"));
+  EXPECT_EQ(open("tmp/link"), refused("tmp/link", "the symbolic link \"link\" belongs to user 54322"));
+  EXPECT_EQ(open("tmp/pipe"), refused("tmp/pipe", "Not a directory"));
+  EXPECT_TRUE(std::filesystem::is_empty(home));
+  EXPECT_EQ(open("tmp/own"), "opened");
+}
+
 // Without locks: journal_claim.h has the rest.
 class JournalClaimTest : public JournalFiles {
  protected:

@@ -1,0 +1,260 @@
+// An OUTPUT that other users may write.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "bootstrap/map/attempt_directory.h"
+#include "tests/bootstrap/map/commands.h"
+#include "tests/comm/base/another_user.h"
+
+namespace muster::map {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Said(const Status& status) { return status ? "" : ToString(status.error()); }
+
+// As the victim: "" or the error.
+std::string Prepared(const std::string& output) {
+  return As(kVictim, [&] { return Said(PrepareOutput(output)); });
+}
+std::string Created(const std::string& output) {
+  return As(kVictim, [&]() -> std::string {
+    NextDirectory next(output, "run", 5, 0);
+    const auto made = AttemptDirectory::Create(output, "run", "a", 1, 5, next);
+    return made ? "" : ToString(made.error());
+  });
+}
+
+unsigned ModeOf(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(lstat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777;
+}
+
+class SharedOutput : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!IsRoot()) GTEST_SKIP() << "needs root";
+    out = folder.Directory("out", 0, 01777);
+  }
+  std::string Foreign(const std::string& path) const {
+    return "cannot use " + path +
+           ": this directory belongs to user 54322, and every user may write the one that it is in" + kHint;
+  }
+
+  static constexpr const char* kHint = " (choose another map.output, or have that entry removed)";
+  SharedFolder folder;
+  std::string out;
+};
+
+TEST_F(SharedOutput, HasAttemptsOfThisUserAlone) {
+  EXPECT_EQ(Prepared(out), "");
+  EXPECT_FALSE(fs::exists(out + "/.attempts"));
+  EXPECT_EQ(Created(out), "");
+  EXPECT_EQ(Created(out), "") << "again: of an attempt that was given back";
+  EXPECT_TRUE(fs::is_directory(out + "/.attempts/run/a.1.5"));
+  // The same user resumes.
+  EXPECT_EQ(Prepared(out), "");
+}
+
+TEST_F(SharedOutput, DirectoriesOfAStrangerAreRefused) {
+  for (const mode_t mode : {0777U, 01777U, 0755U}) {
+    for (const char* name : {"/.attempts", "/.failed"}) {
+      folder.Directory("out" + std::string(name), kStranger, mode);
+      EXPECT_EQ(Prepared(out), Foreign(out + name)) << mode;
+      EXPECT_EQ(Created(out), Foreign(out + name)) << mode;
+      fs::remove(out + name);
+    }
+  }
+}
+
+TEST_F(SharedOutput, ThatAStrangerMadeIsRefused) {
+  const std::string tmp = folder.Directory("tmp", 0, 01777);
+  folder.Directory("tmp/out", kStranger, 01777);
+  EXPECT_EQ(Prepared(tmp + "/out"), Foreign(tmp + "/out"));
+}
+
+TEST_F(SharedOutput, LinksOfAStrangerAreNotFollowed) {
+  const std::string home = folder.Directory("home", kVictim, 0700);
+  for (const char* name : {"/.attempts", "/.failed"}) {
+    folder.Link("out" + std::string(name), kStranger, home);
+    const std::string refused = "cannot use " + out + name + ": the symbolic link \"" + (name + 1) +
+                                "\" belongs to user 54322" + kHint;
+    EXPECT_EQ(Prepared(out), refused);
+    EXPECT_EQ(Created(out), refused);
+    fs::remove(out + name);
+  }
+  EXPECT_TRUE(fs::is_empty(home));
+}
+
+// At the start of a map, and at its end.
+TEST_F(SharedOutput, WhatALinkLeadsToIsNotRemoved) {
+  folder.Directory("home", kVictim, 0700);
+  folder.File("home/file", kVictim, 0600);
+  folder.Directory("home/run", kVictim, 0700);
+  folder.Directory("home/run/next-of-mine", kVictim, 0700);
+  folder.Link("out/.attempts", kStranger, folder / "home");
+  As(kVictim, [&]() -> std::string {
+    RemoveOldAttempts(out, "run");
+    RemoveAttemptsOf(out, "run");
+    return "";
+  });
+  EXPECT_TRUE(fs::exists(folder / "home/file"));
+  EXPECT_TRUE(fs::exists(folder / "home/run/next-of-mine"));
+}
+
+// It came while the map worked.
+TEST_F(SharedOutput, ALinkForFailuresIsNotFollowed) {
+  folder.Directory("home", kVictim, 0700);
+  const std::string file = folder.File("home/a", kVictim, 0600);
+  NextDirectory next(out, "run", 5, 0);
+  const auto good = AttemptDirectory::Create(out, "run", "a", 1, 5, next);
+  const auto bad = AttemptDirectory::Create(out, "run", "b", 1, 5, next);
+  ASSERT_TRUE(good && bad);
+  folder.Link("out/.failed", kStranger, folder / "home");
+  EXPECT_TRUE(good->MoveToResults());
+  EXPECT_TRUE(fs::exists(file));
+  EXPECT_EQ(bad->MoveToFailed(), out + "/.attempts/run/b.1.5");
+  EXPECT_FALSE(fs::exists(folder / "home/b"));
+}
+
+TEST_F(SharedOutput, APipeIsRefused) {
+  folder.Fifo("out/.attempts", kStranger);
+  EXPECT_EQ(Prepared(out), "cannot use " + out + "/.attempts: Not a directory" + kHint);
+}
+
+TEST_F(SharedOutput, OwnDirectoriesThatEveryUserMayWriteAreRefused) {
+  folder.Directory("out/.attempts", kVictim, 0755);
+  const std::string run = folder.Directory("out/.attempts/run", kVictim, 0777);
+  EXPECT_EQ(Prepared(out), "");
+  EXPECT_EQ(Created(out), "cannot use " + run + ": every user may write it (chmod o-w " + run + ")");
+  const std::string attempts = out + "/.attempts";
+  ASSERT_EQ(chmod(attempts.c_str(), 01777), 0);
+  const std::string refused =
+      "cannot use " + attempts + ": every user may write it (chmod o-w " + attempts + ")";
+  EXPECT_EQ(Prepared(out), refused);
+  EXPECT_EQ(Created(out), refused);
+}
+
+TEST_F(SharedOutput, MustHaveTheStickyBit) {
+  ASSERT_EQ(chmod(out.c_str(), 0777), 0);
+  EXPECT_EQ(Prepared(out),
+            "cannot use " + out + ": every user may replace what is in it (chmod o-w " + out + ")");
+  EXPECT_EQ(Created(out), Prepared(out));
+}
+
+// No umask makes a directory that the next rank refuses.
+TEST_F(SharedOutput, DirectoriesAreForNoOtherUserUnderAnyUmask) {
+  const mode_t before = umask(0);
+  const std::string made = folder.Directory("project", kVictim, 0755) + "/a/out";
+  EXPECT_EQ(Created(made), "");
+  EXPECT_EQ(Created(made), "");
+  umask(before);
+  for (const char* name : {"", "/.attempts", "/.attempts/run", "/.attempts/run/a.1.5"})
+    EXPECT_EQ(ModeOf(made + name), 0775U) << name;
+}
+
+// A map that a member of the group began, another one continues.
+TEST_F(SharedOutput, OfAGroupIsShared) {
+  const std::string project = folder.Directory("project", kStranger, 02775);
+  ASSERT_EQ(chown(project.c_str(), kStranger, kVictim), 0);
+  ASSERT_EQ(chmod(project.c_str(), 02775), 0);
+  for (const char* name : {"/.attempts", "/.failed"}) {
+    folder.Directory("project" + std::string(name), kStranger, 0775);
+    ASSERT_EQ(chown((project + name).c_str(), kStranger, kVictim), 0);
+  }
+  EXPECT_EQ(Prepared(project), "");
+  EXPECT_EQ(Created(project), "");
+  EXPECT_TRUE(fs::is_directory(project + "/.attempts/run/a.1.5"));
+}
+
+TEST_F(SharedOutput, AnOwnLinkToScratchIsFollowed) {
+  folder.Directory("scratch", kVictim, 0755);
+  folder.Link("out/.attempts", kVictim, folder / "scratch");
+  EXPECT_EQ(Prepared(out), "");
+  EXPECT_EQ(Created(out), "");
+  EXPECT_TRUE(fs::is_directory(folder / "scratch/run/a.1.5"));
+}
+
+// Another file has taken the place of a stream in the directory that was prepared.
+class Streams : public testing::Test {
+ protected:
+  std::string With(const std::function<void(const std::string& path)>& plant) const {
+    fs::create_directories(commands.folder.File("out/.attempts/run"));
+    NextDirectory next(commands.plan.output, commands.plan.run, commands.plan.rank, commands.slot.number);
+    next.Prepare();
+    const std::string planted = commands.folder.File("out/.attempts/run/next-5-0") + stream;
+    fs::remove(planted);
+    plant(planted);
+    const auto end = RunAttempt(commands.plan, commands.slot, *commands.source->Read(0), 1, StopFlag(), next);
+    return end ? "no error" : ToString(end.error());
+  }
+  std::string Refused(const std::string& reason) const {
+    return "cannot open " + commands.folder.File("out/.attempts/run/i0.1.5") + stream + ": " + reason;
+  }
+
+  const Commands commands{"echo out; echo err >&2; grep flags /proc/self/fdinfo/2 >flags"};
+  std::string stream = kOutputFile;
+};
+
+TEST_F(Streams, AreNoPipesOrDevices) {
+  for (const char* name : {kOutputFile, kErrorFile}) {
+    stream = name;
+    const auto fifo = [](const std::string& path) { EXPECT_EQ(mkfifo(path.c_str(), 0666), 0); };
+    EXPECT_EQ(With(fifo), Refused("no process reads this named pipe"));
+    UniqueFd reader;
+    EXPECT_EQ(With([&](const std::string& path) {
+                fifo(path);
+                reader.Reset(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+              }),
+              Refused("this is no file"));
+  }
+  if (!IsRoot()) GTEST_SKIP() << "needs root (to make a device)";
+  EXPECT_EQ(
+      With([](const std::string& path) { EXPECT_EQ(mknod(path.c_str(), S_IFCHR | 0666, makedev(1, 3)), 0); }),
+      Refused("this is no file"));
+}
+
+TEST_F(Streams, OfAStrangerAreRefused) {
+  if (!IsRoot()) GTEST_SKIP() << "only root gives files away";
+  const std::string mine = commands.folder.Write("mine", "mine");
+  const auto give = [](const std::string& path) { EXPECT_EQ(lchown(path.c_str(), kStranger, kStranger), 0); };
+  EXPECT_EQ(With([&](const std::string& path) {
+              fs::create_symlink(mine, path);
+              give(path);
+            }),
+            Refused("the symbolic link \"stdout\" belongs to user 54322"));
+  EXPECT_EQ(commands.folder.Read("mine"), "mine");
+  EXPECT_EQ(With([&](const std::string& path) {
+              EXPECT_EQ(mkfifo(path.c_str(), 0666), 0);
+              give(path);
+            }),
+            Refused("this named pipe belongs to user 54322"));
+  EXPECT_EQ(With([&](const std::string& path) {
+              std::ofstream(path) << "";
+              EXPECT_EQ(chmod(path.c_str(), 0666), 0);
+              give(path);
+            }),
+            Refused("this file belongs to user 54322, and every user may write it"));
+}
+
+TEST_F(Streams, AreBlockingAndAppendedTo) {
+  EXPECT_EQ(With([](const std::string& path) { std::ofstream(path) << "before\n"; }), "no error");
+  EXPECT_EQ(commands.folder.Read("out/i0/stdout"), "before\nout\n");
+  const std::string flags = commands.folder.Read("out/i0/flags");  // octal
+  const auto bits = std::strtoul(flags.substr(flags.find('\t')).c_str(), nullptr, 8);
+  EXPECT_EQ(bits & (O_NONBLOCK | O_APPEND | O_ACCMODE), static_cast<unsigned long>(O_APPEND | O_WRONLY))
+      << flags;
+}
+
+}  // namespace
+}  // namespace muster::map
