@@ -41,8 +41,7 @@ std::vector<Finding> Examine(const Environment& environment, const config::Confi
       ExamineNetwork(),
       ExamineIdentity(environment, config, deadline),
       JudgeSlurm(LookAtSlurm(environment, config.rendezvous.slurm_helper, deadline)),
-      JudgeGpus(
-          LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, CountGpus(environment.All()), deadline)),
+      JudgeGpus(LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, CountGpus({}), deadline)),
       JudgeLaunch(join::ResolveLaunch(environment, config, asked)),
   };
 }

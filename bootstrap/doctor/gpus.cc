@@ -46,7 +46,7 @@ GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const Gp
                     Deadline deadline) {
   GpuFacts facts;
   if (!nccl::HasNvidiaFiles()) {
-    if (count.vendor == "NVIDIA") return facts;  // a variable alone: no driver, no GPU
+    if (count.vendor == "NVIDIA") return facts;  // without its driver
     facts.vendor = count.vendor;
     facts.devices = static_cast<uint32_t>(count.gpus);
     return facts;

@@ -19,7 +19,7 @@ struct GpuFacts {
   Result<std::string> nccl = Fail(Code::kConfiguration, "not looked for");  // "2.27.5"
 };
 
-// `nvidia`: device files of NVIDIA. `count`: what this process may use. Libraries are loaded only if NVIDIA's driver
+// `nvidia`: device files of NVIDIA. `count`: by files alone. Libraries are loaded only if NVIDIA's driver
 // is there. BLOCKS while they load, at most until the deadline.
 GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const GpuCount& count,
                     Deadline deadline);

@@ -63,6 +63,9 @@ class Counter {
   GpuCount Run() const {
     const int nvidia = NvidiaFiles();
     const int amd = nvidia > 0 ? 0 : AmdFiles();
+    const int intel = nvidia > 0 || amd > 0 ? 0 : OfVendor(kIntel);
+    // Slurm sets the variables of all vendors unless gres.conf names one.
+    if (intel > 0) return WithTiles(intel);
     if (nvidia > 0 || (Has("CUDA_VISIBLE_DEVICES") && amd == 0)) {
       // There may be more MIG instances than GPUs.
       return Visible("NVIDIA", {"CUDA_VISIBLE_DEVICES"}, Has("CUDA_VISIBLE_DEVICES") ? 0 : nvidia);
@@ -72,8 +75,7 @@ class Counter {
       return Visible("AMD", {"ROCR_VISIBLE_DEVICES", hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES"},
                      amd);
     }
-    const int intel = OfVendor(kIntel);
-    if (intel > 0 || Has("ZE_AFFINITY_MASK")) return WithTiles(intel);
+    if (Has("ZE_AFFINITY_MASK")) return WithTiles(0);
     return {0, "",
             fmt::format(
                 "there is no {0}/dev/nvidia0 (NVIDIA), no GPU of {0}/dev/kfd (AMD), and no discrete GPU of "

@@ -121,7 +121,7 @@ UnixDiagRequest RequestForUnixSockets() {
   request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
   request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   request.body.sdiag_family = AF_UNIX;
-  request.body.udiag_states = ~0U;
+  request.body.udiag_states = 1U << TCP_LISTEN;
   request.body.udiag_show = UDIAG_SHOW_NAME | kShowUid;
   return request;
 }
@@ -217,12 +217,12 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
   return FindInProcNet(ReadProcFile("/proc/net/tcp6").value_or(""), local, remote);
 }
 
-std::optional<bool> HasBoundUnixSocket(uid_t uid, std::string_view part) {
+std::optional<bool> HasListeningUnixSocket(uid_t uid, std::string_view part) {
   const UniqueFd netlink(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!netlink) return std::nullopt;
   const UnixDiagRequest request = RequestForUnixSockets();
   if (send(netlink.get(), &request, sizeof request, 0) != sizeof request) return std::nullopt;
-  bool has = false;
+  // Not a request for one inode: with UDIAG_SHOW_UID that crashes kernels from 5.3 to 6.1.
   alignas(nlmsghdr) std::array<char, 32 * 1024> bytes;
   while (true) {
     struct pollfd answered {
@@ -234,12 +234,12 @@ std::optional<bool> HasBoundUnixSocket(uid_t uid, std::string_view part) {
     auto left = static_cast<uint32_t>(got);
     const auto* header = reinterpret_cast<const nlmsghdr*>(bytes.data());
     for (; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
-      if (header->nlmsg_type == NLMSG_DONE) return has;
+      if (header->nlmsg_type == NLMSG_DONE) return false;
       if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
       const UnixSocket socket = UnixSocketIn(header);
       if (socket.name.find(part) == std::string_view::npos) continue;
       if (!socket.uid) return std::nullopt;
-      has = has || *socket.uid == uid;
+      if (*socket.uid == uid) return true;
     }
   }
 }

@@ -26,9 +26,10 @@ struct SocketOwner {
 // kSystem.
 Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local, const SocketAddress& remote);
 
-// Whether a Unix socket of `uid` is bound to a path with `part` in it, in this process's network namespace. Absent: the
-// kernel does not report owners of such sockets (before Linux 5.3, or without UNIX_DIAG). Needs no rights; does not wait.
-std::optional<bool> HasBoundUnixSocket(uid_t uid, std::string_view part);
+// Whether a Unix socket of `uid` listens at a path with `part` in it, in this process's network namespace. Absent: the kernel
+// does not report owners of such sockets (before Linux 5.3, without UNIX_DIAG, netlink refused). Needs no rights. Reads the
+// list of all listening sockets; a kernel that looks for a module UNIX_DIAG makes the call wait for that.
+std::optional<bool> HasListeningUnixSocket(uid_t uid, std::string_view part);
 
 // The same as OwnerOfConnection, from the text of /proc/net/tcp or tcp6.
 std::optional<SocketOwner> FindInProcNet(std::string_view text, const SocketAddress& local,

@@ -146,11 +146,17 @@ void NodeMeeting::Follow() {
 
 // Any user can bind a socket of that name elsewhere. Kernels before Linux 5.3 do not report its owner: there an imitation
 // makes this process connect to the root immediately, or fail if the root can only be its leader.
+bool NodeMeeting::LeaderIsListed() {
+  if (!net::IsListedByKernel(names_.socket)) return false;
+  if (!kernel_reports_owners_) return true;
+  const std::optional<bool> is_ours = net::HasListeningUnixSocket(request_.uid, "/" + names_.socket);
+  kernel_reports_owners_ = is_ours.has_value();
+  return is_ours.value_or(true);
+}
+
 bool NodeMeeting::LeaderIsOutOfSight() {
   if (alone_ || pause_ < kLookAtListFrom) return false;
-  const bool bound = net::IsListedByKernel(names_.socket) &&
-                     net::HasBoundUnixSocket(request_.uid, "/" + names_.socket).value_or(true);
-  if (!bound) {
+  if (!LeaderIsListed()) {
     out_of_sight_since_.reset();
     return false;
   }

@@ -71,6 +71,7 @@ class NodeMeeting {
   void Listen();
   void Lead();
   void Follow();
+  bool LeaderIsListed();
   bool LeaderIsOutOfSight();
   void GoAlone(const std::string& reason, const std::string& hint);
 
@@ -81,6 +82,7 @@ class NodeMeeting {
   std::unique_ptr<NodeListener> listener_;
   bool alone_ = false;
   bool taking_over_ = false;
+  bool kernel_reports_owners_ = true;                    // as far as it has been asked
   std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
   Duration pause_{};
   net::EventLoop::TimerId retry_timer_ = 0;

@@ -62,7 +62,7 @@ TEST(LookAtGpus, TakesOtherVendorsFromTheCount) {
   const GpuFacts intel = LookAtGpus({}, 0, {2, "Intel", "", "ZE_AFFINITY_MASK"}, Deadline::Never());
   EXPECT_EQ(intel.vendor, "Intel");
   EXPECT_EQ(intel.devices, 2u);
-  // A variable of a node without driver.
+  // Its files are there, and its driver is not.
   EXPECT_EQ(LookAtGpus({}, 0, {2, "NVIDIA", "", "CUDA_VISIBLE_DEVICES"}, Deadline::Never()).vendor, "");
 }
 

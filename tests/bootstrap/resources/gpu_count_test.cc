@@ -120,6 +120,10 @@ TEST_F(GpuCountTest, OfIntelAreTheDiscreteOnes) {
   EXPECT_EQ(Vendor(), "Intel");
   EXPECT_EQ(Count({{"ZE_AFFINITY_MASK", "0.0,0.1"}}), 2);
   EXPECT_EQ(Count({{"ZE_AFFINITY_MASK", "1"}}), 1);
+  const GpuCount of_slurm = CountGpus(
+      {{"CUDA_VISIBLE_DEVICES", "0"}, {"ROCR_VISIBLE_DEVICES", "0"}, {"ZE_AFFINITY_MASK", "0"}}, root);
+  EXPECT_EQ(of_slurm.vendor, "Intel");
+  EXPECT_EQ(of_slurm.variable, "ZE_AFFINITY_MASK");
 }
 
 TEST_F(GpuCountTest, SaysWhatItLookedFor) {

@@ -128,24 +128,25 @@ TEST(FindInProcNet, PassesOverWhatItCannotRead) {
 }
 
 // Linux 5.3 and later.
-TEST(HasBoundUnixSocket, IsOfItsOwnerAlone) {
+TEST(HasListeningUnixSocket, IsOfItsOwnerAlone) {
   const TestBase base;
   const std::string path = base.path + "/socket";
-  EXPECT_EQ(HasBoundUnixSocket(geteuid(), path), false);
+  EXPECT_EQ(HasListeningUnixSocket(geteuid(), path), false);
   const auto listener = Listen(*SocketAddress::Path(path));
   ASSERT_TRUE(listener);
-  EXPECT_EQ(HasBoundUnixSocket(geteuid(), path), true);
-  EXPECT_EQ(HasBoundUnixSocket(geteuid() + 1, path), false);
-  EXPECT_EQ(HasBoundUnixSocket(geteuid(), path + "2"), false);
+  EXPECT_EQ(HasListeningUnixSocket(geteuid(), path), true);
+  EXPECT_EQ(HasListeningUnixSocket(geteuid() + 1, path), false);
+  EXPECT_EQ(HasListeningUnixSocket(geteuid(), path + "2"), false);
 }
 
 // More than one answer of the kernel holds.
-TEST(HasBoundUnixSocket, IsFoundAmongMany) {
+TEST(HasListeningUnixSocket, IsFoundAmongMany) {
   const TestBase base;
   const auto path = [&base](int i) { return fmt::format("{}/{:060}", base.path, i); };
   std::vector<UniqueFd> sockets;
   for (int i = 0; i < 600; ++i) sockets.push_back(*Listen(*SocketAddress::Path(path(i))));
-  for (int i = 0; i < 600; i += 37) EXPECT_EQ(HasBoundUnixSocket(geteuid(), path(i)), true) << i;
+  for (int i = 0; i < 600; i += 37) EXPECT_EQ(HasListeningUnixSocket(geteuid(), path(i)), true) << i;
+  EXPECT_EQ(HasListeningUnixSocket(geteuid(), path(600)), false);
 }
 
 }  // namespace
