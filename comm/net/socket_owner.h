@@ -28,7 +28,7 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
 
 // Whether a Unix socket of `uid` listens at a path with `part` in it, in this process's network namespace. Absent: the kernel
 // does not report owners of such sockets (before Linux 5.3, without UNIX_DIAG, netlink refused). Needs no rights. Reads the
-// list of all listening sockets; a kernel that looks for a module UNIX_DIAG makes the call wait for that.
+// list of all listening sockets. If UNIX_DIAG is a module, the call waits until it is loaded.
 std::optional<bool> HasListeningUnixSocket(uid_t uid, std::string_view part);
 
 // The same as OwnerOfConnection, from the text of /proc/net/tcp or tcp6.
