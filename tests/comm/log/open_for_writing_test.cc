@@ -2,16 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <thread>
 
 #include "tests/comm/base/another_user.h"
@@ -355,8 +360,50 @@ TEST_F(OpenForWritingOfOthers, ASwapWinsNothing) {
   EXPECT_EQ(TextOf(folder / "good").size(), 3 * std::stoul(said));
 }
 
-// NFS with root_squash or all_squash: what this process makes gets another owner. Here by the file system's
-// uid, which the kernel keeps beside the effective one.
+// NFS and others make no unnamed files.
+bool RefuseUnnamedFiles() {
+  constexpr uint32_t kFlags = offsetof(seccomp_data, args[2]);  // the lower half
+  constexpr uint32_t kUnnamed = O_TMPFILE & ~O_DIRECTORY;
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlags),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kUnnamed, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {std::size(filter), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// The file system's uid, which the kernel keeps beside the effective one.
+bool BecomeSquashed() {
+  const bool changed =
+      setresgid(kStranger, kVictim, kVictim) == 0 && setresuid(kStranger, kVictim, kVictim) == 0;
+  setfsuid(kStranger);
+  return changed;
+}
+
+// A process of the same number may have ended before it removed its file, or runs on another node.
+TEST_F(OpenForWritingOfOthers, AFileOfAnotherTryDoesNotCount) {
+  folder.Directory("tmp", 0, 01777);
+  folder.Directory("tmp/out", kStranger, 0755);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    std::ofstream(folder / ("tmp/.muster-owner-" + std::to_string(getpid()))) << "";
+    const bool found =
+        BecomeSquashed() && RefuseUnnamedFiles() && FoundDirectory(folder / "tmp/out") == "there";
+    _exit(found ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const std::filesystem::directory_iterator rest(folder / "tmp");
+  EXPECT_EQ(std::distance(begin(rest), end(rest)), 2) << "the directory and that file; its own is removed";
+}
+
+// NFS with root_squash or all_squash: what this process makes gets another owner.
 TEST_F(OpenForWritingOfOthers, ASquashedOwnerIsOneself) {
   folder.Directory("project/nfs", kStranger, 0755);
   folder.File("project/nfs/file", kStranger, 0644);
@@ -369,10 +416,7 @@ TEST_F(OpenForWritingOfOthers, ASquashedOwnerIsOneself) {
   std::string said;
   const pid_t pid = fork();
   if (pid == 0) {
-    const bool changed =
-        setresgid(kStranger, kVictim, kVictim) == 0 && setresuid(kStranger, kVictim, kVictim) == 0;
-    setfsuid(kStranger);
-    const bool log = changed && Append(folder / "project/nfs/log").empty();
+    const bool log = BecomeSquashed() && Append(folder / "project/nfs/log").empty();
     const bool other = Append(folder / "project/nfs/other").empty();
     const bool directory = FoundDirectory(folder / "tmp/out") == "there";
     _exit((log ? 1 : 0) + (other ? 2 : 0) + (directory ? 4 : 0));
