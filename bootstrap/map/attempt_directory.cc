@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "bootstrap/map/items/item_key.h"
 #include "bootstrap/map/sync_tree.h"
@@ -46,7 +48,7 @@ Result<UniqueFd> Find(const std::string& path, mode_t& mode) {
   auto found = FindDirectoryForWriting(path);
   if (!found) {
     return WithHint(Fail(Code::kSystem, "cannot use {}", found.error().message),
-                    "choose another map.output, or have that entry removed");
+                    "choose a map.output in a directory of your own or of your project");
   }
   struct stat status {};
   if (*found && fstat(found->get(), &status) != 0) return Cannot("examine", path, errno);
@@ -72,42 +74,52 @@ Result<UniqueFd> FindOwn(const std::string& path) {
                   fmt::format("chmod o-w {}", path));
 }
 
-bool IsOwn(const std::string& path) {
-  const Result<UniqueFd> found = FindOwn(path);
-  return found && *found;
+// Empty: it is absent, or refused.
+UniqueFd OwnIn(const std::string& output, const char* name) {
+  Result<UniqueFd> found = FindOwn(output + name);
+  return found ? *std::move(found) : UniqueFd();
 }
 
 // Other ranks make it at the same time.
-Status MakeOwn(const std::string& path) {
+Result<UniqueFd> MakeOwn(const std::string& path) {
   MUSTER_TRY(UniqueFd found, FindOwn(path));
-  if (found) return {};
+  if (found) return found;
   const int error = mkdir(path.c_str(), kDirectoryMode) == 0 ? 0 : errno;
   if (error != 0 && error != EEXIST) return Cannot("make the directory", path, error);
   MUSTER_TRY(found, FindOwn(path));
   if (!found) return Cannot("make the directory", path, ENOENT);
-  return {};
+  return found;
 }
 
-// For each attempt: a later run removes them at its end, and another user may make them after that.
-Status MakePlaceOf(std::string_view run, const std::string& output) {
-  const std::string attempts = output + "/.attempts";
-  if (!IsOwn(attempts)) {
-    MUSTER_CHECK(PrepareOutput(output));
-    MUSTER_CHECK(MakeOwn(attempts));
-  }
-  return MakeOwn(fmt::format("{}/{}", attempts, run));
+// The path of an open directory: its own path may lead to another one by now.
+std::string Through(int directory) { return fmt::format("/proc/self/fd/{}/", directory); }
+
+void RemoveAll(int directory, const std::string& name) {
+  std::error_code ignored;
+  fs::remove_all(Through(directory) + name, ignored);
+}
+
+std::vector<std::string> NamesIn(int directory) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(Through(directory), ignored))
+    names.push_back(entry.path().filename());
+  return names;
+}
+
+bool IsIn(int directory, const std::string& name) {
+  return faccessat(directory, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 // A file server may lack the exchange; then `to` is absent for a moment.
-int Replace(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) == 0) return 0;
+int Replace(int directory, const std::string& from, const std::string& to) {
+  if (renameat(directory, from.c_str(), AT_FDCWD, to.c_str()) == 0) return 0;
   if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return errno;
-  if (ExchangePaths(from.c_str(), to.c_str()) == 0) return 0;
+  if (ExchangePaths((Through(directory) + from).c_str(), to.c_str()) == 0) return 0;
   const std::string old = from + ".old";
-  if (rename(to.c_str(), old.c_str()) != 0 && errno != ENOENT) return errno;
-  const int error = rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
-  std::error_code ignored;
-  fs::remove_all(old, ignored);
+  if (renameat(AT_FDCWD, to.c_str(), directory, old.c_str()) != 0 && errno != ENOENT) return errno;
+  const int error = renameat(directory, from.c_str(), AT_FDCWD, to.c_str()) == 0 ? 0 : errno;
+  RemoveAll(directory, old);
   return error;
 }
 
@@ -121,94 +133,103 @@ Status PrepareOutput(const std::string& output) {
 }
 
 NextDirectory::NextDirectory(const std::string& output, std::string_view run, int rank, int slot)
-    : path_(fmt::format("{}/.attempts/{}/{}{}-{}", output, run, kNext, rank, slot)) {}
+    : output_(output),
+      place_path_(fmt::format("{}/.attempts/{}", output, run)),
+      name_(fmt::format("{}{}-{}", kNext, rank, slot)) {}
+
+Result<AttemptsPlace> NextDirectory::Place() {
+  struct stat now {};
+  struct stat known {};
+  const bool is_in_place = place_ && stat(place_path_.c_str(), &now) == 0 &&
+                           fstat(place_->get(), &known) == 0 && now.st_ino == known.st_ino &&
+                           now.st_dev == known.st_dev;
+  if (is_in_place) return place_;
+  MUSTER_CHECK(PrepareOutput(output_));
+  MUSTER_CHECK(MakeOwn(output_ + "/.attempts"));
+  MUSTER_TRY(UniqueFd place, MakeOwn(place_path_));
+  place_ = std::make_shared<const UniqueFd>(std::move(place));
+  return place_;
+}
 
 void NextDirectory::Prepare() {
-  if (ready_ || mkdir(path_.c_str(), kDirectoryMode) != 0) return;
-  ready_ = true;
+  if (ready_) return;
+  const auto place = Place();
+  if (!place || mkdirat((*place)->get(), name_.c_str(), kDirectoryMode) != 0) return;
+  ready_ = *place;
   for (const char* name : {kOutputFile, kErrorFile}) {
     constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    if (!UniqueFd(open((path_ + name).c_str(), kNew, 0666))) return Remove();
+    if (!UniqueFd(openat(ready_->get(), (name_ + name).c_str(), kNew, 0666))) return Remove();
   }
 }
 
-bool NextDirectory::MoveTo(const std::string& path) {
-  if (!ready_ || rename(path_.c_str(), path.c_str()) != 0) return false;
-  ready_ = false;
+bool NextDirectory::MoveTo(int place, const std::string& name) {
+  if (!ready_ || renameat(ready_->get(), name_.c_str(), place, name.c_str()) != 0) return false;
+  ready_.reset();
   return true;
 }
 
 void NextDirectory::Remove() {
-  if (!ready_) return;
-  ready_ = false;
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  if (const AttemptsPlace place = std::exchange(ready_, nullptr)) RemoveAll(place->get(), name_);
 }
 
 Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std::string_view run,
                                                   std::string_view key, uint32_t attempt, int rank,
                                                   NextDirectory& next) {
-  const std::string name = DirectoryNameOf(key);
-  const std::string path = fmt::format("{}/.attempts/{}/{}.{}.{}", output, run, name, attempt, rank);
-  MUSTER_CHECK(MakePlaceOf(run, output));
-  if (next.MoveTo(path) || mkdir(path.c_str(), kDirectoryMode) == 0)
-    return AttemptDirectory(output, name, path);
-  if (errno == EEXIST) {  // of an attempt that was given back
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  if (mkdir(path.c_str(), kDirectoryMode) != 0) return Cannot("make the directory", path, errno);
-  return AttemptDirectory(output, name, path);
+  AttemptDirectory made;
+  MUSTER_TRY(made.place_, next.Place());
+  made.output_ = output;
+  made.name_ = DirectoryNameOf(key);
+  made.attempt_ = fmt::format("{}.{}.{}", made.name_, attempt, rank);
+  made.path_ = fmt::format("{}/.attempts/{}/{}", output, run, made.attempt_);
+  const int place = made.place_->get();
+  const auto make = [&] { return mkdirat(place, made.attempt_.c_str(), kDirectoryMode) == 0; };
+  if (next.MoveTo(place, made.attempt_) || make()) return made;
+  if (errno == EEXIST) made.Remove();  // of an attempt that was given back
+  if (!make()) return Cannot("make the directory", made.path_, errno);
+  return made;
 }
 
 Status AttemptDirectory::MoveToResults() const {
   const std::string result = output_ + "/" + name_;
   MUSTER_TRY(const bool synced, SyncTree(path_));
-  if (const int error = Replace(path_, result); error != 0) {
-    if (error != ENOENT || access(path_.c_str(), F_OK) == 0) return Cannot("rename to", result, error);
+  if (const int error = Replace(place_->get(), attempt_, result); error != 0) {
+    if (error != ENOENT || IsIn(place_->get(), attempt_)) return Cannot("rename to", result, error);
     return WithHint(
         Fail(Code::kSystem, "the directory {} was removed while its program ran", path_),
         "leave the rest to the run of this map that began later, if there is one; else start it again");
   }
   if (synced) MUSTER_CHECK(SyncNames(output_));
   Remove();  // the former content, after an exchange
-  const std::string failed = output_ + "/.failed";
-  std::error_code ignored;
-  if (IsOwn(failed)) fs::remove_all(failed + "/" + name_, ignored);
+  if (const UniqueFd failed = OwnIn(output_, "/.failed")) RemoveAll(failed.get(), name_);
   return {};
 }
 
 std::string AttemptDirectory::MoveToFailed() const {
-  const std::string failed = output_ + "/.failed";
-  const std::string place = failed + "/" + name_;
-  if (!MakeOwn(failed) || Replace(path_, place) != 0) return path_;
+  const std::string place = output_ + "/.failed/" + name_;
+  if (!MakeOwn(output_ + "/.failed") || Replace(place_->get(), attempt_, place) != 0) return path_;
   Remove();
   return place;
 }
 
 void AttemptDirectory::Remove() const {
-  if (access(path_.c_str(), F_OK) != 0) return;
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  if (IsIn(place_->get(), attempt_)) RemoveAll(place_->get(), attempt_);
 }
 
 void RemoveOldAttempts(const std::string& output, std::string_view run) {
-  const std::string attempts = output + "/.attempts";
-  if (!IsOwn(attempts)) return;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(attempts, ignored)) {
-    if (entry.path().filename() != run) fs::remove_all(entry.path(), ignored);
+  const UniqueFd attempts = OwnIn(output, "/.attempts");
+  for (const std::string& name : NamesIn(attempts.get())) {
+    if (name != run) RemoveAll(attempts.get(), name);
   }
 }
 
 void RemoveAttemptsOf(const std::string& output, std::string_view run) {
-  if (!IsOwn(output + "/.attempts")) return;
-  const std::string attempts = fmt::format("{}/.attempts/{}", output, run);
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(attempts, ignored)) {
-    if (entry.path().filename().string().starts_with(kNext)) fs::remove_all(entry.path(), ignored);
+  const UniqueFd attempts = OwnIn(output, "/.attempts");
+  const std::string name(run);
+  const UniqueFd place(openat(attempts.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  for (const std::string& entry : NamesIn(place.get())) {
+    if (entry.starts_with(kNext)) RemoveAll(place.get(), entry);
   }
-  rmdir(attempts.c_str());
+  unlinkat(attempts.get(), name.c_str(), AT_REMOVEDIR);
   rmdir((output + "/.attempts").c_str());
   rmdir((output + "/.failed").c_str());
 }

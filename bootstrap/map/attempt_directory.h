@@ -14,10 +14,12 @@
 // replaced: that run did not come to commit it, or commits the same.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
 
 namespace muster::map {
 
@@ -28,6 +30,9 @@ Status PrepareOutput(const std::string& output);
 inline constexpr const char* kOutputFile = "/stdout";
 inline constexpr const char* kErrorFile = "/stderr";
 
+// OUTPUT/.attempts/RUN, checked and open: its path may lead to another directory later.
+using AttemptsPlace = std::shared_ptr<const UniqueFd>;
+
 // Made while a program runs, because three new files may wait for the disk. One thread's.
 class NextDirectory {
  public:
@@ -37,16 +42,22 @@ class NextDirectory {
   NextDirectory& operator=(const NextDirectory&) = delete;
   ~NextDirectory() { Remove(); }
 
+  // Checked again, and made, only if its path leads to another directory or to none: a later run removes it at
+  // its end, and another user may make one after that. Error: kSystem.
+  Result<AttemptsPlace> Place();
   // With the empty files of both streams. Without it, for any reason, an attempt makes what it needs.
   void Prepare();
-  // It becomes the directory `path`. False: there is none, or `path` is in use.
-  bool MoveTo(const std::string& path);
+  // It becomes the directory `name` of `place`. False: there is none, or `name` is in use.
+  bool MoveTo(int place, const std::string& name);
 
  private:
   void Remove();
 
-  const std::string path_;
-  bool ready_ = false;
+  const std::string output_;
+  const std::string place_path_;
+  const std::string name_;
+  AttemptsPlace place_;
+  AttemptsPlace ready_;  // that has the prepared directory; null: none is prepared
 };
 
 class AttemptDirectory {
@@ -67,11 +78,12 @@ class AttemptDirectory {
   void Remove() const;
 
  private:
-  AttemptDirectory(std::string output, std::string name, std::string path)
-      : output_(std::move(output)), name_(std::move(name)), path_(std::move(path)) {}
+  AttemptDirectory() = default;
 
+  AttemptsPlace place_;
   std::string output_;
   std::string name_;
+  std::string attempt_;  // its name in place_
   std::string path_;
 };
 

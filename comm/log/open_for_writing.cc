@@ -25,6 +25,8 @@ constexpr int kMostLinks = 40;
 constexpr int kMostTries = 16;
 constexpr int kObject = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kDirectory = O_PATH | O_DIRECTORY | O_CLOEXEC;
+constexpr std::string_view kNoStickyBit =
+    "every user may replace this directory: the one that it is in lacks the sticky bit";
 constexpr int kWriting = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 // A short file of /proc; absent if it cannot be read.
@@ -43,7 +45,10 @@ bool MapsAll(std::string_view uid_map) {
 }
 
 bool EveryUserMayWrite(const struct stat& status) { return (status.st_mode & S_IWOTH) != 0; }
-bool IsSticky(const struct stat& status) { return (status.st_mode & S_ISVTX) != 0; }
+// Every user may also replace the entries of other users.
+bool IsForAll(const struct stat& directory) {
+  return EveryUserMayWrite(directory) && (directory.st_mode & S_ISVTX) == 0;
+}
 
 std::string ParentOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -120,9 +125,11 @@ class Walk {
     struct stat holder {};
     if (fstat(directory.get(), &status) != 0 || fstat(up.get(), &holder) != 0)
       return Refuse(ErrnoText(errno));
-    if (!EveryUserMayWrite(holder) || MayFollow(status, up.get(), holder)) return directory;
-    return Refuse(fmt::format("this directory belongs to {}, and every user may write the one that it is in",
-                              Owner(status.st_uid)));
+    if (IsForAll(holder)) return Refuse(kNoStickyBit);
+    const bool in_open = EveryUserMayWrite(holder);
+    if ((!in_open && !EveryUserMayWrite(status)) || MayFollow(status, up.get(), holder)) return directory;
+    return Refuse(fmt::format("this directory belongs to {}, and every user may write {}",
+                              Owner(status.st_uid), in_open ? "the one that it is in" : "it"));
   }
 
   tl::unexpected<Error> Refuse(std::string_view reason) const {
@@ -168,6 +175,7 @@ class Walk {
       }
       if (!S_ISLNK(status.st_mode)) return Refuse(ErrnoText(ENOTDIR));
       if (!MayFollow(status, up.get(), holder)) return RefuseLink(name, status);
+      if (IsForAll(holder)) return Refuse(kNoStickyBit);
       if (InProc(link.get())) {
         directory.Reset(openat(up.get(), name.c_str(), kDirectory));
         if (directory) return directory;
@@ -188,7 +196,7 @@ class Walk {
   Status CheckDirectory(UniqueFd directory) {
     struct stat status {};
     if (!directory || fstat(directory.get(), &status) != 0) return Refuse(ErrnoText(errno));
-    if (EveryUserMayWrite(status) && !IsSticky(status)) {
+    if (IsForAll(status)) {
       return Refuse(
           "every user may replace files in its directory (chmod o-w, or the sticky bit as /tmp has it)");
     }

@@ -50,8 +50,9 @@ struct WritingPlace {
 Result<WritingPlace> FindForWriting(const std::string& path);
 
 // A directory whose entries are used by their paths later. Its owner may replace them, the sticky bit or not.
-// It must therefore be own if every user may write its parent. Rule 1 applies; the caller checks its mode
-// (rule 2). Opened with O_PATH; empty: it is absent. Error: kSystem, "PATH: reason".
+// It must therefore be own if every user may write it or its parent. A parent that every user may write needs
+// the sticky bit: otherwise another directory could come in its place. Rule 1 applies; the caller checks its
+// mode (rule 2). Opened with O_PATH; empty: it is absent. Error: kSystem, "PATH: reason".
 Result<UniqueFd> FindDirectoryForWriting(const std::string& path);
 
 // The facts that "The rule" needs, as values; for tests.

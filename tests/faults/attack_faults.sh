@@ -147,7 +147,7 @@ in_a_map() {
   check "attack: a foreign $1 at $2 of a map" foreign "$1" "/tmp/logs/$2" "${3:+71 muster: error: $3}" "${map[@]}" "${writes[@]}"
 }
 of_another='this directory belongs to user 60124, and every user may write the one that it is in'
-remove='(choose another map.output, or have that entry removed)'
+remove='(choose a map.output in a directory of your own or of your project)'
 for name in .attempts .failed; do
   in_a_map link-to-folder $name "cannot use /tmp/logs/$name: the symbolic link \"$name\" belongs to user 60124 $remove"
   in_a_map pipe $name "cannot use /tmp/logs/$name: Not a directory $remove"

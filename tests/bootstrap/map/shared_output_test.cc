@@ -51,7 +51,7 @@ class SharedOutput : public testing::Test {
            ": this directory belongs to user 54322, and every user may write the one that it is in" + kHint;
   }
 
-  static constexpr const char* kHint = " (choose another map.output, or have that entry removed)";
+  static constexpr const char* kHint = " (choose a map.output in a directory of your own or of your project)";
   SharedFolder folder;
   std::string out;
 };
@@ -161,6 +161,47 @@ TEST_F(SharedOutput, DirectoriesAreForNoOtherUserUnderAnyUmask) {
   umask(before);
   for (const char* name : {"", "/.attempts", "/.attempts/run", "/.attempts/run/a.1.5"})
     EXPECT_EQ(ModeOf(made + name), 0775U) << name;
+}
+
+// Its owner may replace what is in it, the sticky bit or not.
+TEST_F(SharedOutput, ForAllMustBeOfThisUserOrRoot) {
+  folder.Directory("ada", kStranger, 0755);
+  const std::string theirs = folder.Directory("ada/out", kStranger, 01777);
+  EXPECT_EQ(
+      Prepared(theirs),
+      "cannot use " + theirs + ": this directory belongs to user 54322, and every user may write it" + kHint);
+  EXPECT_EQ(Created(theirs), Prepared(theirs));
+  EXPECT_EQ(Prepared(folder.Directory("mine", kVictim, 01777)), "");
+}
+
+TEST_F(SharedOutput, IsNotInADirectoryForAllWithoutTheStickyBit) {
+  folder.Directory("ada", kStranger, 0777);
+  const std::string mine = folder.Directory("ada/out", kVictim, 0755);
+  const std::string refused =
+      ": every user may replace this directory: the one that it is in lacks the sticky bit";
+  EXPECT_EQ(Prepared(mine), "cannot use " + mine + refused + kHint);
+  folder.Directory("scratch", kVictim, 0755);
+  const std::string link = folder.Link("ada/link", kVictim, folder / "scratch");
+  EXPECT_EQ(Prepared(link), "cannot use " + link + refused + kHint);
+}
+
+// The path leads elsewhere since its check.
+TEST_F(SharedOutput, AnAttemptStaysInTheDirectoryThatWasChecked) {
+  const std::string scratch = folder.Directory("scratch", 0, 0755);
+  NextDirectory next(scratch, "run", 5, 0);
+  const auto attempt = AttemptDirectory::Create(scratch, "run", "a", 1, 5, next);
+  ASSERT_TRUE(attempt);
+  next.Prepare();
+  fs::rename(scratch + "/.attempts", scratch + "/checked");
+  for (const char* name : {"home", "home/run", "home/run/a.1.5", "home/run/next-5-0"})
+    folder.Directory(name, 0, 0755);
+  fs::create_symlink(folder / "home", scratch + "/.attempts");
+  attempt->Remove();
+  EXPECT_FALSE(fs::exists(scratch + "/checked/run/a.1.5"));
+  EXPECT_TRUE(fs::exists(folder / "home/run/a.1.5"));
+  EXPECT_EQ(attempt->MoveToFailed(), attempt->path()) << "it is absent";
+  EXPECT_TRUE(fs::exists(folder / "home/run/a.1.5"));
+  EXPECT_TRUE(fs::exists(folder / "home/run/next-5-0"));
 }
 
 // A map that a member of the group began, another one continues.

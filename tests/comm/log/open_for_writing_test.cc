@@ -295,7 +295,11 @@ TEST_F(OpenForWritingOfOthers, ADirectoryOfAStrangerIsRefusedWhereAllMayWrite) {
   folder.Directory("tmp/own", kVictim, 0755);
   folder.Directory("tmp/roots", 0, 0755);
   folder.Directory("tmp/strangers", kStranger, 01777);
-  folder.Directory("project/strangers", kStranger, 0777);
+  folder.Directory("project/strangers", kStranger, 0775);
+  folder.Directory("project/for-all", kStranger, 01777);
+  folder.Directory("open", 0, 0777);
+  folder.Directory("open/own", kVictim, 0755);
+  folder.Link("open/link", kVictim, folder / "tmp/own");
   folder.Link("tmp/link", kStranger, "own");
   folder.Link("project/link", kVictim, folder / "tmp/strangers");
   const auto found = [&](const std::string& name) {
@@ -308,6 +312,14 @@ TEST_F(OpenForWritingOfOthers, ADirectoryOfAStrangerIsRefusedWhereAllMayWrite) {
   EXPECT_EQ(found("project/strangers"), "there");
   EXPECT_EQ(found("tmp/strangers"), (folder / "tmp/strangers") + foreign);
   EXPECT_EQ(found("project/link"), (folder / "project/link") + foreign);
+  EXPECT_EQ(
+      found("project/for-all"),
+      (folder / "project/for-all") + ": this directory belongs to user 54322, and every user may write it");
+  for (const char* name : {"open/own", "open/link"}) {
+    EXPECT_EQ(found(name),
+              (folder / name) +
+                  ": every user may replace this directory: the one that it is in lacks the sticky bit");
+  }
   EXPECT_EQ(found("tmp/link"), (folder / "tmp/link") + ": the symbolic link \"link\" belongs to user 54322");
 }
 
