@@ -156,7 +156,7 @@ done
 for kind in link-to-folder pipe directory; do
   in_a_map $kind item 'cannot rename to /tmp/logs/item: Operation not permitted'
 done
-remove='(give another journal, or have that entry removed)'
+remove='(give a journal in a directory of your own or of your project)'
 in_a_map link-to-folder journal "cannot open the journal /tmp/logs/journal: the symbolic link \"journal\" belongs to user 60124 $remove"
 in_a_map pipe journal "cannot open the journal /tmp/logs/journal: Not a directory $remove"
 in_a_map directory journal "cannot open the journal /tmp/logs/journal: $of_another $remove"

@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kSuffix = ".segment";
 constexpr size_t kDigits = 6;
 constexpr mode_t kFileMode = 0666;
-constexpr mode_t kDirectoryMode = 0777;
+// Every user who may write it could remove segments, under any umask.
+constexpr mode_t kDirectoryMode = 0775;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::string NameOf(uint32_t term) { return fmt::format("{:0{}}{}", term, kDigits, kSuffix); }
@@ -64,7 +65,7 @@ Result<JournalDirectory> JournalDirectory::Make(const std::string& path) {
   auto found = FindDirectoryForWriting(path);
   if (!found) {
     return WithHint(Fail(Code::kSystem, "cannot open the journal {}", found.error().message),
-                    "give another journal, or have that entry removed");
+                    "give a journal in a directory of your own or of your project");
   }
   if (*found) return Of(path, openat(found->get(), ".", kDirectory));
   auto failure = Refused("make the journal's directory", path, reason == 0 ? ENOENT : reason);

@@ -366,7 +366,7 @@ TEST_F(JournalWriterTest, ADirectoryThatAStrangerMadeIsRefusedWhereEveryUserMayW
   };
   const auto refused = [&](const std::string& name, const std::string& reason) {
     return "cannot open the journal " + (shared / name) + ": " + reason +
-           " (give another journal, or have that entry removed)";
+           " (give a journal in a directory of your own or of your project)";
   };
   EXPECT_EQ(open("tmp/journal"),
             refused("tmp/journal",
@@ -375,6 +375,15 @@ TEST_F(JournalWriterTest, ADirectoryThatAStrangerMadeIsRefusedWhereEveryUserMayW
   EXPECT_EQ(open("tmp/pipe"), refused("tmp/pipe", "Not a directory"));
   EXPECT_TRUE(std::filesystem::is_empty(home));
   EXPECT_EQ(open("tmp/own"), "opened");
+}
+
+TEST_F(JournalWriterTest, TheDirectoryIsForNoOtherUserUnderAnyUmask) {
+  const mode_t before = umask(0);
+  Run(IdentityOf(1), {});
+  umask(before);
+  struct stat status {};
+  ASSERT_EQ(stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0775U);
 }
 
 // Without locks: journal_claim.h has the rest.
