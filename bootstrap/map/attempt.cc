@@ -69,9 +69,9 @@ Result<UniqueFd> OpenStream(const std::string& path) {
   return file;
 }
 
-// The last lines of a file; empty if it has none.
+// The last lines of a file; empty if it has none. A link could lead to a file that only this user may read.
 std::string TailOf(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || status.st_size == 0) return "";
   std::string bytes(2 * output::LineTail::kMostBytes, '\0');

@@ -69,6 +69,13 @@ TEST_F(Attempts, MayReplaceTheirStreamsByPipes) {
   EXPECT_EQ(end->text, "exit 3 (files: " + commands.folder.File("out/.failed/i0") + ")");
 }
 
+TEST_F(Attempts, ThatReplaceAStreamByALinkShowNothingOfItsTarget) {
+  const Commands commands("rm stderr; echo secret >file; ln -s file stderr; echo from stdout; exit 3");
+  const auto end = commands.Run();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->text, "exit 3 (files: " + commands.folder.File("out/.failed/i0") + ")\nfrom stdout");
+}
+
 TEST_F(Attempts, ThatSucceedLaterRemoveTheFilesOfTheFailure) {
   const Commands commands("test {attempt} = 2");
   EXPECT_EQ(commands.Run({}, 0, 1)->kind, Kind::kFailed);
