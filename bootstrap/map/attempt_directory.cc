@@ -15,6 +15,7 @@
 #include "bootstrap/map/sync_tree.h"
 #include "bootstrap/output/log_file.h"
 #include "comm/base/unique_fd.h"
+#include "comm/log/log.h"
 #include "comm/log/open_for_writing.h"
 #include "comm/system/system_calls.h"
 
@@ -44,34 +45,43 @@ Status MakeAll(const std::string& path) {
 }
 
 // Empty, and no mode: it is absent.
-Result<UniqueFd> Find(const std::string& path, mode_t& mode) {
+Result<UniqueFd> Find(const std::string& path, struct stat& status) {
   auto found = FindDirectoryForWriting(path);
   if (!found) {
     return WithHint(Fail(Code::kSystem, "cannot use {}", found.error().message),
                     "choose a map.output in a directory of your own or of your project");
   }
-  struct stat status {};
   if (*found && fstat(found->get(), &status) != 0) return Cannot("examine", path, errno);
-  mode = status.st_mode;
   return found;
+}
+
+// On some file systems (SMB, exFAT) chmod has no effect.
+tl::unexpected<Error> RefuseMode(const std::string& path, std::string_view reason,
+                                 const struct stat& status) {
+  return WithHint(
+      Fail(Code::kSystem, "cannot use {}: {} (mode {:04o}, of user {})", path, reason, status.st_mode & 07777,
+           status.st_uid),
+      fmt::format("chmod o-w {}; if that fails or has no effect, choose another map.output", path));
 }
 
 // With the sticky bit, other users cannot replace what this user has made there.
 Status CheckOutput(const std::string& output) {
-  mode_t mode = 0;
-  MUSTER_TRY(const UniqueFd found, Find(output, mode));
-  if ((mode & S_IWOTH) == 0 || (mode & S_ISVTX) != 0) return {};
-  return WithHint(Fail(Code::kSystem, "cannot use {}: every user may replace what is in it", output),
-                  fmt::format("chmod o-w {}", output));
+  struct stat status {};
+  MUSTER_TRY(const UniqueFd found, Find(output, status));
+  if (!found) {  // although it was made
+    return WithHint(Fail(Code::kSystem, "cannot use {}: this symbolic link leads to nothing", output),
+                    "make the directory that it leads to, or remove the link");
+  }
+  if ((status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0) return {};
+  return RefuseMode(output, "every user may replace what is in it", status);
 }
 
 // .attempts, .failed or the directory of a run. Empty: it is absent.
 Result<UniqueFd> FindOwn(const std::string& path) {
-  mode_t mode = 0;
-  MUSTER_TRY(UniqueFd found, Find(path, mode));
-  if ((mode & S_IWOTH) == 0) return found;
-  return WithHint(Fail(Code::kSystem, "cannot use {}: every user may write it", path),
-                  fmt::format("chmod o-w {}", path));
+  struct stat status {};
+  MUSTER_TRY(UniqueFd found, Find(path, status));
+  if ((status.st_mode & S_IWOTH) == 0) return found;
+  return RefuseMode(path, "every user may write it", status);
 }
 
 // Empty: it is absent, or refused.
@@ -206,7 +216,16 @@ Status AttemptDirectory::MoveToResults() const {
 
 std::string AttemptDirectory::MoveToFailed() const {
   const std::string place = output_ + "/.failed/" + name_;
-  if (!MakeOwn(output_ + "/.failed") || Replace(place_->get(), attempt_, place) != 0) return path_;
+  Status moved;
+  if (const auto failed = MakeOwn(output_ + "/.failed"); !failed) {
+    moved = Fail(failed.error());
+  } else if (const int error = Replace(place_->get(), attempt_, place); error != 0) {
+    moved = Cannot("rename to", place, error);
+  }
+  if (!moved) {
+    LogWarning("{}; the next run removes the files in {}", ToString(moved.error()), path_);
+    return path_;
+  }
   Remove();
   return place;
 }

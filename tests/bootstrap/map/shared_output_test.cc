@@ -1,5 +1,6 @@
 // An OUTPUT that other users may write.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -52,9 +53,18 @@ class SharedOutput : public testing::Test {
   }
 
   static constexpr const char* kHint = " (choose a map.output in a directory of your own or of your project)";
+  static constexpr const char* kNoEffect = "; if that fails or has no effect, choose another map.output)";
   SharedFolder folder;
   std::string out;
 };
+
+// As that of a scratch directory that was purged.
+TEST_F(SharedOutput, ALinkThatLeadsToNothingIsRefusedByName) {
+  const std::string link = folder.Link("link", kVictim, folder / "purged");
+  EXPECT_EQ(Prepared(link), "cannot use " + link +
+                                ": this symbolic link leads to nothing (make the directory that it leads to, "
+                                "or remove the link)");
+}
 
 TEST_F(SharedOutput, HasAttemptsOfThisUserAlone) {
   EXPECT_EQ(Prepared(out), "");
@@ -123,7 +133,12 @@ TEST_F(SharedOutput, ALinkForFailuresIsNotFollowed) {
   folder.Link("out/.failed", kStranger, folder / "home");
   EXPECT_TRUE(good->MoveToResults());
   EXPECT_TRUE(fs::exists(file));
+  testing::internal::CaptureStderr();
   EXPECT_EQ(bad->MoveToFailed(), out + "/.attempts/run/b.1.5");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::EndsWith("cannot use " + out +
+                                "/.failed: the symbolic link \".failed\" belongs to user 54322" + kHint +
+                                "; the next run removes the files in " + out + "/.attempts/run/b.1.5\n"));
   EXPECT_FALSE(fs::exists(folder / "home/b"));
 }
 
@@ -136,19 +151,22 @@ TEST_F(SharedOutput, OwnDirectoriesThatEveryUserMayWriteAreRefused) {
   folder.Directory("out/.attempts", kVictim, 0755);
   const std::string run = folder.Directory("out/.attempts/run", kVictim, 0777);
   EXPECT_EQ(Prepared(out), "");
-  EXPECT_EQ(Created(out), "cannot use " + run + ": every user may write it (chmod o-w " + run + ")");
+  const auto open_to_all = [](const std::string& path, const std::string& mode) {
+    return "cannot use " + path + ": every user may write it (mode " + mode + ", of user 54321) (chmod o-w " +
+           path + kNoEffect;
+  };
+  EXPECT_EQ(Created(out), open_to_all(run, "0777"));
   const std::string attempts = out + "/.attempts";
   ASSERT_EQ(chmod(attempts.c_str(), 01777), 0);
-  const std::string refused =
-      "cannot use " + attempts + ": every user may write it (chmod o-w " + attempts + ")";
-  EXPECT_EQ(Prepared(out), refused);
-  EXPECT_EQ(Created(out), refused);
+  EXPECT_EQ(Prepared(out), open_to_all(attempts, "1777"));
+  EXPECT_EQ(Created(out), Prepared(out));
 }
 
 TEST_F(SharedOutput, MustHaveTheStickyBit) {
   ASSERT_EQ(chmod(out.c_str(), 0777), 0);
-  EXPECT_EQ(Prepared(out),
-            "cannot use " + out + ": every user may replace what is in it (chmod o-w " + out + ")");
+  EXPECT_EQ(Prepared(out), "cannot use " + out +
+                               ": every user may replace what is in it (mode 0777, of user 0) (chmod o-w " +
+                               out + kNoEffect);
   EXPECT_EQ(Created(out), Prepared(out));
 }
 
