@@ -6,6 +6,7 @@ rank 0's: its supervisor is the root, the leader of its node and the server of t
 
 import glob
 import os
+import re
 import select
 import signal
 import subprocess
@@ -34,6 +35,10 @@ class Broken(Exception):
     """The job did not get as far as expected, or has ended."""
 
 
+class Blind(Exception):
+    """An attack met no listener, or not with what it was to send: it proves nothing."""
+
+
 def until(done, seconds, what):
     deadline = time.monotonic() + seconds
     while not done():
@@ -43,7 +48,8 @@ def until(done, seconds, what):
 
 
 def unix_sockets(pid, kind):
-    """Names (in bytes; an abstract one begins with NUL) of this process's Unix sockets that take connections or datagrams."""
+    """Names (in bytes; an abstract one begins with NUL) of this process's Unix sockets that take connections or datagrams. One in a
+    directory of a long name is bound by the directory's descriptor. Each has another name until it listens (comm/net/private_directory)."""
     own = sockets.inodes(pid)
     names = []
     with open(f"/proc/{pid}/net/unix", "rb") as file:
@@ -51,7 +57,8 @@ def unix_sockets(pid, kind):
     for row in rows:
         flags, type_, inode = (field.decode() for field in (row[3], row[4], row[6]))
         if len(row) == 8 and inode in own and type_ == kind and (kind == DATAGRAM or flags == LISTENING):
-            names.append(b"\0" + row[7][1:] if row[7].startswith(b"@") else row[7])
+            name = b"\0" + row[7][1:] if row[7].startswith(b"@") else row[7]
+            names.append(re.sub(rb"~[0-9a-f]+$", b"", name.replace(b"/proc/self/", f"/proc/{pid}/".encode(), 1)))
     return sorted(names)
 
 
@@ -93,15 +100,19 @@ class Job:
         self._look()
         self._beats = Heartbeats(self.supervisor(0), self.supervisor(2), ADDRESS)
 
-    def await_root(self):
-        """The root listens, though ranks are held back."""
-        until(lambda: self.ended() or self._root_listens(), PATIENCE_S, "the root listens")
+    def await_listener(self, targets):
+        """targets(job) has some, though ranks are held back."""
+
+        def listens():
+            self._look()
+            return 0 in self._family and bool(targets(self))
+
+        try:
+            until(lambda: self.ended() or listens(), PATIENCE_S, "there is a listener")
+        except Broken as broken:
+            raise Blind(str(broken)) from broken
         if self.ended():
             raise Broken(f"ended with {self._srun.returncode}: {self.stderr_tail()}")
-
-    def _root_listens(self):
-        self._look()
-        return 0 in self._family and bool(sockets.tcp(self.supervisor(0), sockets.LISTENING))
 
     def formed(self):
         """When each rank was in the group."""
@@ -226,19 +237,16 @@ class Job:
         ).stdout
         return [name for name in told.split(b"\0") if name]
 
-    def _stream(self, pid, *words):
-        """The Unix listeners whose names have one of the words; all of them if none does. And what lies open."""
-        names = unix_sockets(pid, STREAM)
-        named = [name for name in names if any(word in name.rsplit(b"/", 1)[-1] for word in words)]
-        return [f"unix:{name.hex()}" for name in [*(named or names), *(self._visible() if names else [])]]
+    def _stream(self, pid, kind):
+        """The process's Unix listeners of that kind, and what lies open."""
+        names = [name for name in unix_sockets(pid, STREAM) if name.rsplit(b"/", 1)[-1].startswith(kind + b"-")]
+        return [f"unix:{name.hex()}" for name in [*names, *(self._visible() if names else [])]]
 
     def leader(self):
-        names = unix_sockets(self.supervisor(0), STREAM)
-        others = [name for name in names if not any(word in name for word in (b"status", b"control", b"adopt"))]
-        return [f"unix:{name.hex()}" for name in [*(others or names), *self._visible()]]
+        return self._stream(self.supervisor(0), b"leader")
 
     def adoption(self):
-        return self._stream(self.supervisor(0), b"control", b"adopt", b"program")
+        return self._stream(self.supervisor(0), b"control")
 
     def status(self):
         return self._stream(self.supervisor(0), b"status")
@@ -248,8 +256,7 @@ class Job:
 
     # The store listens on the loopback address as well, the root does not.
     def root(self):
-        both = sockets.tcp(self.supervisor(0), sockets.LISTENING)
-        return _tcp((both - self._on_loopback()) or both)
+        return _tcp(sockets.tcp(self.supervisor(0), sockets.LISTENING) - self._on_loopback())
 
     def early_store(self):
         return _tcp(self._on_loopback())
@@ -261,7 +268,7 @@ class Job:
         return _tcp(sockets.tcp(self.program(0), sockets.LISTENING))
 
     def data_unix(self):
-        return self._stream(self.program(0))
+        return self._stream(self.program(0), b"data")
 
     def doorbell(self):
         return [f"dgram:{name.hex()}" for name in unix_sockets(self.program(0), DATAGRAM)]

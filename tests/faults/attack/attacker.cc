@@ -130,9 +130,9 @@ class Attacker {
       Serve(full ? 5 : 0);
       GiveUpOld();
     }
-    std::printf("attempts=%llu connected=%llu closed_by_peer=%llu last_error=%s\n",
+    std::printf("attempts=%llu connected=%llu denied=%llu closed_by_peer=%llu last_error=%s\n",
                 static_cast<unsigned long long>(attempts_), static_cast<unsigned long long>(connected_),
-                static_cast<unsigned long long>(closed_by_peer_),
+                static_cast<unsigned long long>(denied_), static_cast<unsigned long long>(closed_by_peer_),
                 last_error_ ? strerror(last_error_) : "none");
   }
 
@@ -158,7 +158,7 @@ class Attacker {
       if (sendto(sender_.get(), "x", 1, MSG_NOSIGNAL, to.get(), to.length()) == 1) {
         ++connected_;
       } else {
-        last_error_ = errno;
+        Miss(errno);
       }
     }
     return true;
@@ -175,7 +175,7 @@ class Attacker {
       if (from_many_) BindToLoopback(fd.get());
       const bool done = connect(fd.get(), to.get(), to.length()) == 0;
       if (!done && errno != EINPROGRESS) {
-        last_error_ = errno;
+        Miss(errno);
         continue;
       }
       Keep(std::move(fd), done);
@@ -189,6 +189,11 @@ class Attacker {
                                 std::to_string(host & 0xff);
     const auto local = net::SocketAddress::FromNumeric("127." + address, 0);
     if (!local || bind(fd, local->get(), local->length()) != 0) last_error_ = errno;
+  }
+
+  void Miss(int error) {
+    last_error_ = error;
+    if (error == EACCES) ++denied_;
   }
 
   bool Refuse(int error) {
@@ -280,7 +285,7 @@ class Attacker {
   std::vector<Connection> connections_;  // by descriptor
   std::deque<Attempt> pending_;
   size_t open_ = 0;
-  uint64_t attempts_ = 0, connected_ = 0, closed_by_peer_ = 0;
+  uint64_t attempts_ = 0, connected_ = 0, denied_ = 0, closed_by_peer_ = 0;
   int last_error_ = 0;
 };
 

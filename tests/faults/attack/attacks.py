@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """The cost to a job of a full-rate attack by another user, for each listener that muster opens.
 
-    attacks.py [--long] [--list] [--attack ATTACK] [LISTENER]...     LISTENER, ATTACK: as --list has them: "store far", close
+    attacks.py [--long] [--list] [--blind WAY] [--attack ATTACK] [LISTENER]...     LISTENER, ATTACK: as --list has them: "store far", close
 
 Two attackers (attacker.cc) as another user: on the node of the listener ("near"), on the node of the ranks that connect to it
 ("beside"), or one on each of two other nodes ("far"). First
 they attack a listener of their own on that node: the job's need then is the control, and the limits are on its greater need when the
 same two attack it. A pair over a limit is played again, three times at most: a busy machine must not fail it, but a permanent excess
 does. --long: every attack for 20 s, else one for 2 s.
+
+An attack counts only if it meets its listener: with a connection, or denied if no other user may connect, and with a first message
+that the listener answers. --blind: for a check of that; every row of an attack must fail. `listener`: none is found.
+`connection`: it takes none. `message`: a wrong first message. `target`: the attackers get the address of no listener.
 
 Wants a test cluster of four nodes ($TEST_CLUSTER) and the programs in $MUSTER_BIN_DIR. Prints the table of what it
 has seen; the last line is `N passed, N failed, 0 skipped`, a row each.
@@ -18,6 +22,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,9 +31,10 @@ import time
 
 sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../../cluster")]
 from attack_job import (  # noqa: E402  (the path comes first)
-    ADDRESS, ATTACKED, FAR, HEARTBEAT_S, OTHER, PATIENCE_S, STREAM, STRANGER, Broken, Job, children, unix_sockets, until,
+    ADDRESS, ATTACKED, HEARTBEAT_S, PATIENCE_S, STRANGER, Blind, Broken, Job, children, until,
 )
 from checks import rerun  # noqa: E402
+from listeners import BLIND, LAUNCH, LISTENERS, NEAR_TCP, NODES, Listener  # noqa: E402
 from observer import on  # noqa: E402
 
 # The promise: the permitted cost of an attack beyond the control.
@@ -48,78 +54,27 @@ PROGRAMS = {
     "at_work": "tests/faults/attack/at_work",
     "greeting": "tests/faults/attack/greeting",
 }
-NODES = {"near": (ATTACKED, ATTACKED), "beside": (OTHER, OTHER), "far": FAR}
-CONNECTING = ("close", "hold", "reset", "half", "hello", "hello-hold", "garbage")
-# A listener of the own node can be reached from each address of loopback.
-NEAR_TCP = (*CONNECTING, "sources")
-
-# The first message on a data connection (comm/socket/transport/handshake.h): magic, connector 3, acceptor 0, purpose 1,
-# communicator 0, no ciphers, nonce. On the store: validate, then a key. Of a program to its supervisor:
-# comm/rendezvous/messages/messages.h.
-DATA_HELLO = (b"MUSH" + (3).to_bytes(4, "little") + bytes(4) + b"\1" + bytes(8) + b"\0" + bytes(range(32))).hex()
-DATA_REPLY_BYTES = 65
-STORE_HELLO = (b"\0" + (0x3C85F7CE).to_bytes(4, "little") + b"\x05" + (3).to_bytes(8, "little") + b"key").hex()
-ADOPT_HELLO = ((5).to_bytes(4, "little") + b"\x0e" + bytes(4)).hex()
-# Prints how many bytes answer a hello.
-ASK = """import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2])), 60) as peer:
-    peer.sendall(bytes.fromhex(sys.argv[3]))
-    answer = b""
-    while len(answer) < int(sys.argv[4]) and (part := peer.recv(4096)):
-        answer += part
-print(len(answer))
-"""
+# Of a job that was attacked: no attack of its own.
+THE_END = Listener("(the end of the job)", "-", "", None, None, b"")
 
 
-@dataclasses.dataclass(frozen=True)
-class Listener:
-    name: str
-    where: str  # a key of NODES
-    short: str  # the attack of every run; empty: none
-    targets: object  # of a Job
-    hello: object = lambda job: ADOPT_HELLO
-    kind: str = "unix"
-    phase: str = ""  # forming: attacked while ranks are held back; connecting: before the first call; "": at work
-    reply: int = 0  # bytes that answer its hello, which proves that the hello is one; 0: not sent
+@dataclasses.dataclass
+class Report:
+    """Of an attacker, on its own work."""
 
-    def __str__(self):
-        return " ".join(filter(None, (self.name, self.where, self.phase)))
+    attempts: int
+    connected: int
+    denied: int
+    last_error: str
 
-    def attacks(self):
-        if self.kind == "dgram":
-            return ("flood",)
-        return NEAR_TCP if self.kind == "tcp" and self.where == "near" else CONNECTING
+    def missed(self, denied):
+        """Why it was no attack; empty: it was one."""
+        if (self.denied if denied else self.connected) > 0:
+            return ""
+        return f"{self.attempts} attempts, {self.connected} connected, {self.denied} denied, last error: {self.last_error}"
 
 
-def _data(_):
-    return DATA_HELLO
-
-
-def _store(_):
-    return STORE_HELLO
-
-
-LISTENERS = [
-    Listener("root", "far", "hello", Job.root, Job.greeting, "tcp", "forming"),
-    Listener("root", "near", "sources", Job.root, Job.greeting, "tcp", "forming"),
-    Listener("root", "beside", "", Job.root, Job.greeting, "tcp", "forming"),
-    Listener("store", "far", "", Job.early_store, _store, "tcp", "forming"),
-    Listener("leader", "near", "close", Job.leader, phase="forming"),
-    Listener("leader", "near", "half", Job.leader),
-    Listener("adoption", "near", "close", Job.adoption),
-    Listener("status", "near", "hold", Job.status),
-    Listener("store", "far", "close", Job.store, _store, "tcp"),
-    Listener("store", "near", "hello", Job.store, _store, "tcp"),
-    Listener("data TCP", "far", "hello-hold", Job.data_tcp, _data, "tcp", "connecting"),
-    Listener("data TCP", "near", "sources", Job.data_tcp, _data, "tcp", "connecting"),
-    Listener("data TCP", "beside", "", Job.data_tcp, _data, "tcp", "connecting"),
-    Listener("data TCP", "far", "half", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
-    Listener("data TCP", "near", "reset", Job.data_tcp, _data, "tcp", reply=DATA_REPLY_BYTES),
-    Listener("data Unix", "near", "close", Job.data_unix, _data),
-    Listener("doorbell", "near", "flood", Job.doorbell, kind="dgram"),
-]
-# `muster launch -n 2 -- sleep 3`, by itself on a node.
-LAUNCH = Listener("launch", "near", "close", None)
+REPORT = re.compile(r"attempts=(\d+) connected=(\d+) denied=(\d+) closed_by_peer=\d+ last_error=(.*)")
 
 
 @dataclasses.dataclass
@@ -130,7 +85,7 @@ class Cost:
     lines: int = 0
     descriptors: int = 0
     memory: float = 0.0
-    said: str = ""  # of the attackers
+    reports: list = dataclasses.field(default_factory=list)  # of the attackers
 
 
 @dataclasses.dataclass
@@ -141,6 +96,7 @@ class Row:
     cost: Cost
     seconds: float
     outcome: str = "same"
+    blind: str = ""  # why it proves nothing
     tries: int = 1
 
     def problems(self):
@@ -148,7 +104,7 @@ class Row:
 
     # A busy machine may be the reason.
     def passing_problems(self):
-        if self.outcome not in ("same", "no listener"):
+        if self.outcome != "same":
             yield f"outcome: {self.outcome}"
         if self.cost.late - self.control.late > MOST_LATE_S:
             yield f"heartbeats {1000 * (self.cost.late - self.control.late):.0f} ms later"
@@ -158,6 +114,14 @@ class Row:
             yield f"took {self.cost.forming - self.control.forming:.1f} s longer"
 
     def lasting_problems(self):
+        if self.blind:
+            yield f"no attack: {self.blind}"
+        for report in self.control.reports:
+            if missed := report.missed(denied=False):
+                yield f"no attack on the listener of the control: {missed}"
+        for report in self.cost.reports:
+            if missed := report.missed(denied=self.listener.kind != "tcp"):
+                yield f"no attack: {missed}"
         if self.cost.lines > MOST_LINES_A_MINUTE * max(1, -(-self.seconds // 60)):
             yield f"{self.cost.lines} lines of log"
         if self.cost.descriptors - self.control.descriptors > MOST_DESCRIPTORS:
@@ -171,7 +135,7 @@ class Row:
         return any(self.lasting_problems()) or not any(self.passing_problems()) or self.tries == TRIES
 
     def connected(self):
-        return sum(int(part.split("=")[1]) for part in self.cost.said.split() if part.startswith("connected="))
+        return sum(report.connected for report in self.cost.reports)
 
     def cells(self):
         def pair(cost, control):
@@ -204,14 +168,17 @@ class Attackers:
         ]
 
     def end(self):
-        """Their own report of their work."""
+        """A Report of each."""
         for child in self._children:
             child.stdin.close()
         said = [child.stdout.read().strip() for child in self._children]
         for child in self._children:
             child.stdout.close()
-            child.wait()
-        return " ".join(said)
+        codes = [child.wait() for child in self._children]
+        found = [REPORT.fullmatch(text) for text in said]
+        if any(codes) or not all(found):
+            raise Blind(f"the attackers ended with {codes}: {said}")
+        return [Report(*map(int, match.groups()[:3]), match[4]) for match in found]
 
 
 class Sink:
@@ -257,12 +224,12 @@ class Play:
             most = max(most, job.descriptors())
         end, over = time.time(), time.monotonic()
         late = max(0.0, job.beats().longest_gap(start, end, 10) - HEARTBEAT_S)
-        said = attackers.end()
+        reports = attackers.end()
         if job.ended():
             raise Broken(f"ended during the attack: {job.stderr_tail()}")
         # An operation that the attack holds up is known when it has ended.
         job.await_operations(over)
-        return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, most, job.most_memory(), said)
+        return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, most, job.most_memory(), reports)
 
     # ---- a group at work
 
@@ -280,7 +247,7 @@ class Play:
                     row.tries = count
                     job.await_quiet()
                     row.cost.lines, lines = job.lines() - lines, job.lines()
-                    if row.outcome not in ("same", "no listener"):
+                    if row.outcome != "same":
                         job.close()
                         job = None
                     if row.is_final():
@@ -291,26 +258,21 @@ class Play:
                 code = job.finish()
                 outcome = "same" if code == 0 else f"exit code {code}: {job.stderr_tail()}"
                 cost = Cost(lines=job.lines() - lines)
-                yield Row(Listener("(the end of the job)", "-", "", None), "-", Cost(), cost, 0, outcome)
+                yield Row(THE_END, "-", Cost(), cost, 0, outcome)
         finally:
             if job:
                 job.close()
 
     def pair(self, job, listener, attack):
-        targets = listener.targets(job)
         row = Row(listener, attack, Cost(), Cost(), self.seconds)
-        if not targets:
-            row.outcome = "no listener"
-            return row
-        replies = answers(listener.hello(job), targets, listener.reply) if listener.reply else []
-        if any(reply != listener.reply for reply in replies):
-            row.outcome = f"its hello is answered with {replies} bytes"
-            return row
         try:
+            targets = listener.aim(job)
             row.control = self.window(job, listener, attack, self.sink.targets(listener.kind))
             row.cost = self.window(job, listener, attack, targets)
         except Broken as broken:
             row.outcome = str(broken)
+        except Blind as blind:
+            row.blind = str(blind)
         return row
 
     # ---- a group that forms, its first call, a launch that ends
@@ -318,12 +280,15 @@ class Play:
     def timed(self, listener, attack, play):
         """A row of play(), which gets the function that makes its targets of what it plays."""
         for count in range(1, TRIES + 1):
-            row = Row(listener, attack, play(listener, attack, lambda _: self.sink.targets(listener.kind)), Cost(), self.seconds)
+            row = Row(listener, attack, Cost(), Cost(), self.seconds)
             row.tries = count
             try:
-                row.cost = play(listener, attack, listener.targets or every_unix_listener)
+                row.control = play(listener, attack, lambda _: self.sink.targets(listener.kind))
+                row.cost = play(listener, attack, listener.aim)
             except Broken as broken:
                 row.outcome = str(broken)
+            except Blind as blind:
+                row.blind = str(blind)
             if row.is_final():
                 break
             again(row)
@@ -337,7 +302,10 @@ class Play:
             job.await_formed()
             return job.formed()
 
-        return self.passed_beside(listener, attack, targets, self.job("1" if listener.kind == "unix" else "2,3"), Job.await_root, come)
+        def prepare(job):
+            job.await_listener(listener.targets)
+
+        return self.passed_beside(listener, attack, targets, self.job("1" if listener.kind == "unix" else "2,3"), prepare, come)
 
     def connected_beside(self, listener, attack, targets):
         """The ranks connect to each other, for their first call, during the attack."""
@@ -352,8 +320,9 @@ class Play:
         """step() returns when each rank has passed it."""
         try:
             prepare(job)
+            aimed = targets(job)
             lines, most = job.lines(), 0
-            attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), targets(job))
+            attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), aimed)
             try:
                 end = time.monotonic() + self.seconds
                 while time.monotonic() < end:
@@ -362,30 +331,31 @@ class Play:
                 began = time.monotonic()
                 took = max(step(job)) - began
             finally:
-                said = attackers.end()
+                reports = attackers.end()
             memory = job.most_memory()
             code = job.finish()
             if code != 0:
                 raise Broken(f"exit code {code}: {job.stderr_tail()}")
-            return Cost(0.0, 0.0, took, job.lines() - lines, most, memory, said)
+            return Cost(0.0, 0.0, took, job.lines() - lines, most, memory, reports)
         finally:
             job.close()
 
     def launched_beside(self, listener, attack, targets):
-        said = ""
+        reports = []
         with tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace") as err:
             launched = time.monotonic()
             child = on(ATTACKED, self.programs["muster"], "launch", "-n", "2", "--", "sleep", "3",
                        stdin=subprocess.DEVNULL, stderr=err, env={**os.environ, "TMPDIR": self.work})
             try:
                 until(lambda: child.poll() is not None or len(children(child.pid)) == 2, PATIENCE_S, "two programs")
-                attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(None), targets(child.pid))
+                aimed = targets(child.pid)
+                attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(None), aimed)
                 try:
                     code = child.wait(PATIENCE_S)
                 except subprocess.TimeoutExpired:
                     code = None
                 took = time.monotonic() - launched
-                said = attackers.end()
+                reports = attackers.end()
             finally:
                 child.kill()
                 child.wait()
@@ -393,34 +363,20 @@ class Play:
             lines = err.read().splitlines()
         if code != 0:
             raise Broken(f"exit code {code}: {lines[-1:]}")
-        return Cost(forming=took, lines=len(lines), said=said)
+        return Cost(forming=took, lines=len(lines), reports=reports)
 
     # ---- all
 
     def rows(self, pairs, job_for_each_listener):
         at_work = []
         for listener, attack in pairs:
-            if listener.phase or listener is LAUNCH:
+            if listener.phase or listener.name == LAUNCH.name:
                 play = {"forming": self.formed_beside, "connecting": self.connected_beside, "": self.launched_beside}
                 yield self.timed(listener, attack, play[listener.phase])
             else:
                 at_work.append((listener, attack))
         for _, of_job in itertools.groupby(at_work, lambda pair: job_for_each_listener and str(pair[0])):
             yield from self.at_work(list(of_job))
-
-
-def answers(hello, targets, most):
-    """How many bytes each target answers to the hello, from another node."""
-    counts = []
-    for target in targets:
-        _, address, port = target.split(":")
-        with on(FAR[0], sys.executable, "-c", ASK, address, port, hello, str(most), stdout=subprocess.PIPE, text=True) as child:
-            counts.append(int(child.stdout.read() or -1))
-    return counts
-
-
-def every_unix_listener(pid):
-    return [f"unix:{name.hex()}" for name in unix_sockets(pid, STREAM)]
 
 
 def show(rows):
@@ -434,6 +390,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--blind", choices=BLIND)
     parser.add_argument("--attack", choices=[*NEAR_TCP, "flood"])
     parser.add_argument("listener", nargs="*")
     arguments = parser.parse_args()
@@ -441,6 +398,8 @@ def parse():
     if unknown:
         parser.error(f"no listener: {', '.join(sorted(unknown))} (--list prints them)")
     arguments.listeners = [one for one in [LAUNCH, *LISTENERS] if not arguments.listener or str(one) in arguments.listener]
+    if arguments.blind:
+        arguments.listeners = [BLIND[arguments.blind](one) for one in arguments.listeners]
     arguments.pairs = [(one, attack) for one in arguments.listeners for attack in attacks_on(one, arguments)]
     if not arguments.list and not arguments.pairs:
         parser.error("no attack on these listeners (--list prints them; --long plays all)")

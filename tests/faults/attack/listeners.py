@@ -1,0 +1,167 @@
+"""The listeners that muster opens: how each is found in a job, and its first message, which proves that an attack meets it."""
+
+import dataclasses
+import functools
+import os
+import re
+import subprocess
+import sys
+
+from attack_job import ADDRESS, ATTACKED, FAR, OTHER, STREAM, Blind, Job, unix_sockets
+from observer import on
+
+NODES = {"near": (ATTACKED, ATTACKED), "beside": (OTHER, OTHER), "far": FAR}
+CONNECTING = ("close", "hold", "reset", "half", "hello", "hello-hold", "garbage")
+# A listener of the own node can be reached from each address of loopback.
+NEAR_TCP = (*CONNECTING, "sources")
+
+# The first message on a data connection (comm/socket/transport/handshake.h): magic, connector 3, acceptor 0, purpose 1,
+# communicator 0, no ciphers, nonce. On the store (comm/rendezvous/tcp_store/README.md): validate, then check of one key.
+DATA_HELLO = (b"MUSH" + (3).to_bytes(4, "little") + bytes(4) + b"\1" + bytes(8) + b"\0" + bytes(range(32))).hex()
+STORE_HELLO = (
+    b"\0" + (0x3C85F7CE).to_bytes(4, "little") + b"\x05" + (1).to_bytes(8, "little") + (3).to_bytes(8, "little") + b"key"
+).hex()
+
+# The answers (regular expressions for all bytes) to these messages from the job's own user, which prove that they are the right ones.
+DATA_ANSWER = rb".{65}"
+STORE_ANSWER = rb"\x01"  # the key is not there
+VERSIONS_ANSWER = rb".{4}\x18.+"
+ROOT_ANSWER = rb".{4}MUSTER\x02.+"  # not a reject, which is message 3
+
+# Connects, sends a first message that has an answer, and prints what answers it in hexadecimal.
+ASK = """import re, socket, sys
+kind, where, hello, answer = sys.argv[1:]
+if kind == "tcp":
+    address, port = where.rsplit(":", 1)
+    peer = socket.create_connection((address, int(port)), 20)
+else:
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM if kind == "unix" else socket.SOCK_DGRAM)
+    peer.settimeout(20)
+    peer.connect(bytes.fromhex(where))
+got = b""
+if answer:
+    peer.sendall(bytes.fromhex(hello))
+    try:
+        while not re.fullmatch(bytes.fromhex(answer), got, re.DOTALL) and (part := peer.recv(4096)):
+            got += part
+    except OSError:
+        pass
+print(got.hex())
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Listener:
+    name: str
+    where: str  # a key of NODES
+    short: str  # the attack of every run; empty: none
+    targets: object  # of a Job
+    hello: object  # of a Job: the first message, in hexadecimal
+    answer: bytes  # to it; empty: none
+    kind: str = "unix"  # another user gets no connection, but to one of kind tcp
+    phase: str = ""  # forming: attacked while ranks are held back; connecting: before the first call; "": at work
+
+    def __str__(self):
+        return " ".join(filter(None, (self.name, self.where, self.phase)))
+
+    def attacks(self):
+        if self.kind == "dgram":
+            return ("flood",)
+        return NEAR_TCP if self.kind == "tcp" and self.where == "near" else CONNECTING
+
+    def aim(self, job):
+        """Its targets. Blind: there are none, or they do not take its first message."""
+        targets = self.targets(job)
+        if not targets:
+            raise Blind("no listener")
+        for target in targets:
+            code, got = ask(target, self.hello(job), self.answer)
+            if code != 0:
+                raise Blind(f"{target} does not take the job's own user")
+            if not re.fullmatch(self.answer, got, re.DOTALL):
+                raise Blind(f"{target} answers the first message with {got.hex() or 'nothing'}")
+        return targets
+
+
+def ask(target, hello, answer):
+    """As the job's own user, on the node of the listener: the exit code, and the bytes that answer."""
+    kind, where = target.split(":", 1)
+    command = (sys.executable, "-c", ASK, kind, where, hello, answer.hex())
+    with on(ATTACKED, *command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        got = child.stdout.read()
+    return child.returncode, bytes.fromhex(got.strip())
+
+
+def every_unix_listener(pid):
+    return [f"unix:{name.hex()}" for name in unix_sockets(pid, STREAM)]
+
+
+def _data(_):
+    return DATA_HELLO
+
+
+def _store(_):
+    return STORE_HELLO
+
+
+def _versions(_):
+    return versions_hello()
+
+
+@functools.cache
+def versions_hello():
+    """The first message on every Unix socket of a supervisor."""
+    greeting = os.path.join(os.environ["MUSTER_BIN_DIR"], "tests/faults/attack/greeting")
+    return subprocess.run([greeting, "--versions"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def _none(_):
+    return ""
+
+
+# These have no answer, only a connection. The rows "at work" have the same messages and their answers.
+NOT_BEFORE_A_CALL = b""  # a rank answers in its calls
+NOT_BEFORE_THE_GROUP = b""  # the store first asks the nodes of the group for the owner of the connection
+NONE_TO_THE_SAME_VERSION = b""  # a leader answers another one only, and the group fails
+NONE_TO_A_DATAGRAM = b""
+
+LISTENERS = [
+    Listener("root", "far", "hello", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
+    Listener("root", "near", "sources", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
+    Listener("root", "beside", "", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
+    Listener("store", "far", "", Job.early_store, _store, NOT_BEFORE_THE_GROUP, "tcp", "forming"),
+    Listener("leader", "near", "close", Job.leader, _versions, NONE_TO_THE_SAME_VERSION, phase="forming"),
+    Listener("leader", "near", "half", Job.leader, _versions, VERSIONS_ANSWER),
+    Listener("adoption", "near", "close", Job.adoption, _versions, VERSIONS_ANSWER),
+    Listener("status", "near", "hold", Job.status, _versions, VERSIONS_ANSWER),
+    Listener("store", "far", "close", Job.store, _store, STORE_ANSWER, "tcp"),
+    Listener("store", "near", "hello", Job.store, _store, STORE_ANSWER, "tcp"),
+    Listener("data TCP", "far", "hello-hold", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
+    Listener("data TCP", "near", "sources", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
+    Listener("data TCP", "beside", "", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
+    Listener("data TCP", "far", "half", Job.data_tcp, _data, DATA_ANSWER, "tcp"),
+    Listener("data TCP", "near", "reset", Job.data_tcp, _data, DATA_ANSWER, "tcp"),
+    Listener("data Unix", "near", "close", Job.data_unix, _data, DATA_ANSWER),
+    Listener("doorbell", "near", "flood", Job.doorbell, _none, NONE_TO_A_DATAGRAM, "dgram"),
+]
+# `muster launch -n 2 -- sleep 3`, by itself on a node. Its targets belong to a process.
+LAUNCH = Listener("launch", "near", "close", every_unix_listener, _versions, VERSIONS_ANSWER)
+
+
+class Astray(Listener):
+    def aim(self, job):
+        super().aim(job)
+        return nowhere(self)
+
+
+def nowhere(listener):
+    return [f"tcp:{ADDRESS}:1" if listener.kind == "tcp" else f"{listener.kind}:{b'/nowhere'.hex()}"]
+
+
+# A listener that no attack meets.
+BLIND = {
+    "listener": lambda one: dataclasses.replace(one, targets=lambda _: []),
+    "connection": lambda one: dataclasses.replace(one, targets=lambda _: nowhere(one)),
+    "message": lambda one: dataclasses.replace(one, hello=lambda _: (b"\xff" * 16).hex()),
+    "target": lambda one: Astray(**{field.name: getattr(one, field.name) for field in dataclasses.fields(one)}),
+}
