@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "bootstrap/cli/usage/program_words.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"
 #include "comm/base/parse_integer.h"
@@ -23,19 +24,27 @@ CLI::Validator NumberFrom(int least, int most) {
   return {check, "", ""};
 }
 
+CLI::Option* AddProgram(CLI::App& command, const std::shared_ptr<std::vector<std::string>>& words) {
+  command.positionals_at_end();
+  return command.add_option_function<std::vector<std::string>>(
+      kProgramArgument, [words](const std::vector<std::string>& marked) { *words = UnmarkProgram(marked); },
+      "the program and its arguments, after --");
+}
+
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
   auto flags = std::make_shared<SharedFlags>();
   command.option_defaults()->group(kSettings);
   command.add_option("-c,--config", flags->config_file, "the YAML configuration (else MUSTER_CONFIG)")
       ->type_name("FILE");
   command
-      .add_option("--set", flags->sets,
-                  "set one key, over file and environment, for example --set timeouts.rendezvous=2m, the "
-                  "wait for all ranks; "
-                  "repeatable; muster config lists the keys")
+      .add_option_function<std::string>(
+          "--set", [flags](const std::string& setting) { flags->sets.push_back(setting); },
+          "set one key, over file and environment, for example --set timeouts.rendezvous=2m, the "
+          "wait for all ranks; "
+          "repeatable; muster config lists the keys")
       ->type_name("KEY=VALUE")
       ->take_all()
-      ->expected(1);
+      ->trigger_on_parse();
   return flags;
 }
 
@@ -57,13 +66,13 @@ void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
           "starts several ranks, else all")
       ->type_name("rank0|all|none|auto");
   command
-      .add_option(
-          "--expect", flags->expected,
+      .add_option_function<std::string>(
+          "--expect", [flags](const std::string& file) { flags->expected.push_back(file); },
           "exit with 79 if all ranks have exited with 0 but CMD has not written FILE; a glob and ${rank} are "
           "allowed; repeatable")
       ->type_name("FILE")
       ->take_all()
-      ->expected(1);
+      ->trigger_on_parse();
 }
 
 void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags) {

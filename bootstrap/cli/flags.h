@@ -10,6 +10,7 @@
 #include "bootstrap/run/program/program_environment.h"
 
 namespace CLI {
+class Option;
 class Validator;
 }  // namespace CLI
 
@@ -31,6 +32,10 @@ struct SharedFlags {
 
 // For CLI::Option::check: a whole number, with a message that has the text.
 CLI::Validator NumberFrom(int least, int most);
+
+// The program and its arguments, into `words`: the last positional of a command.
+inline constexpr const char* kProgramArgument = "CMD";
+CLI::Option* AddProgram(CLI::App& command, const std::shared_ptr<std::vector<std::string>>& words);
 
 // -c, --set
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command);

@@ -202,8 +202,7 @@ CommandText AddLaunchCommand(CLI::App& command, Run& run) {
   command.option_defaults()->group(kAdvanced);
   command.add_flag("--until-stdin-closes", launch->until_stdin_closes,
                    "end the ranks when the standard input closes; CMD has none");
-  command.add_option("CMD", launch->command, "the program and its arguments, after --");
-  command.positionals_at_end();
+  AddProgram(command, {launch, &launch->command});
   command.callback([flags, launch, &run] {
     run = [flags, launch] {
       const Result<int> status = Launch(*flags, *launch);

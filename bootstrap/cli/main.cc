@@ -15,6 +15,7 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/usage/habits.h"
+#include "bootstrap/cli/usage/program_words.h"
 #include "bootstrap/cli/usage/usage_problem.h"
 #include "bootstrap/environment/environment.h"
 
@@ -72,15 +73,17 @@ int CommandIndex(int argc, char** argv) {
 // In the order of CLI11: the last one first. `at`: the index of the command's name.
 Result<std::vector<std::string>> WordsOf(const CLI::App& command, int at, int argc, char** argv) {
   std::vector<std::string> words(argv + at + 1, argv + argc);
+  const auto takes_value = [&command](const std::string& name) -> std::optional<bool> {
+    const CLI::Option* option = command.get_option_no_throw(name);
+    return option == nullptr ? std::nullopt : std::optional(option->get_items_expected_max() > 0);
+  };
+  const std::string name = command.get_name();
+  const OwnOptions own{name, takes_value};
   if (MayHaveHabits(words)) {
     const Environment environment = Environment::OfThisProcess();
-    const auto takes_value = [&command](const std::string& name) -> std::optional<bool> {
-      const CLI::Option* option = command.get_option_no_throw(name);
-      return option == nullptr ? std::nullopt : std::optional(option->get_items_expected_max() > 0);
-    };
-    MUSTER_TRY(words, TranslateHabits({command.get_name(), takes_value}, words,
-                                      environment.Get("PATH").value_or("")));
+    MUSTER_TRY(words, TranslateHabits(own, words, environment.Get("PATH").value_or("")));
   }
+  if (command.get_option_no_throw(kProgramArgument) != nullptr) words = MarkProgram(own, std::move(words));
   words.insert(words.begin(), argv + 1, argv + at + 1);
   std::ranges::reverse(words);
   return words;

@@ -131,17 +131,17 @@ void AddMapFlags(CLI::App& command, const std::shared_ptr<MapFlags>& flags) {
       "the number of items that a rank works on at a time, or {count: N, gpus: K, cores: C} (map.slots)",
       "N");
   command
-      .add_option("--expect", flags->expected,
-                  "an attempt fails unless CMD has written FILE, or FILE:JSON.PATH in it; repeatable")
+      .add_option_function<std::string>(
+          "--expect", [flags](const std::string& file) { flags->expected.push_back(file); },
+          "an attempt fails unless CMD has written FILE, or FILE:JSON.PATH in it; repeatable")
       ->type_name("FILE")
       ->take_all()
-      ->expected(1);
+      ->trigger_on_parse();
   command.add_flag("--dry-run", flags->dry_run,
                    "print the number of items and the first commands; run nothing");
   command.option_defaults()->group(kOutput);
   command.add_flag("--json", flags->json, "print the outcome as one JSON object, on rank 0");
-  command.add_option("CMD", flags->command, "the program and its arguments, after --");
-  command.positionals_at_end();
+  AddProgram(command, {flags, &flags->command});
 }
 
 }  // namespace

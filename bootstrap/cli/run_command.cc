@@ -47,8 +47,7 @@ CommandText AddRunCommand(CLI::App& command, Run& run) {
       ->type_name("N|gpu|cpu|auto");
   AddRestartFlag(command, {wanted, &wanted->max_restarts});
   AddDryRunFlags(command, {wanted, &wanted->dry_run}, {wanted, &wanted->json});
-  command.add_option("CMD", wanted->command, "the program and its arguments, after --");
-  command.positionals_at_end();
+  AddProgram(command, {wanted, &wanted->command});
   command.callback([flags, wanted, &run] {
     run = [flags, wanted] {
       const Result<int> status = RunSupervised(*flags, *wanted);
@@ -65,8 +64,7 @@ CommandText AddOnceCommand(CLI::App& command, Run& run) {
   command.option_defaults()->group(kProgram);
   const auto per_node = std::make_shared<bool>(false);
   command.add_flag("--per-node", *per_node, "run CMD in the first process of each node");
-  command.add_option("CMD", wanted->command, "the program and its arguments, after --")->required();
-  command.positionals_at_end();
+  AddProgram(command, {wanted, &wanted->command})->required();
   command.callback([flags, wanted, per_node, &run] {
     run = [flags, wanted, per_node] {
       wanted->who = *per_node ? run::WhoRuns::kFirstOfEachNode : run::WhoRuns::kFirstRank;

@@ -80,7 +80,7 @@ class Translation {
   std::optional<std::string> Value(std::string_view word) {
     const size_t equals = word.find('=');
     if (equals != std::string_view::npos) return std::string(word.substr(equals + 1));
-    if (at_ == words_.size()) return std::nullopt;
+    if (at_ == words_.size() || words_[at_] == "--") return std::nullopt;
     return words_[at_++];
   }
 

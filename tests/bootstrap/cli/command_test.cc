@@ -138,6 +138,11 @@ TEST(Command, NamesTheNearestAndTheRemedy) {
             "muster launch needs the number of ranks: -n N (muster launch -n 4 -- true ...)"},
            {"launch -n",
             "--ranks needs a value: --ranks N|gpu|cpu|auto (muster launch --help lists the options)"},
+           {"launch -n 2 --log-dir -- true",
+            "--log-dir needs a value: --log-dir DIR (muster launch --help lists the options)"},
+           {"run --nproc_per_node -- true",
+            "--nproc-per-node needs a value: --nproc-per-node N|gpu|cpu|auto (muster run --help lists the "
+            "options)"},
            {"launch -n 1 --nnodes x -- true",
             "--nnodes: \"x\" is not a number from 1 to 1000000 (muster launch --help lists the options)"},
            {"journal", "muster journal needs DIRECTORY (muster journal --help lists the options)"},
@@ -174,6 +179,21 @@ TEST(Habits, StartTheRanks) {
 TEST(Command, TheProgramsOwnOptionsAreLeftAlone) {
   EXPECT_EQ(RunMuster("launch -n 1 echo --nnodes 3 -np 4 --help").out, "--nnodes 3 -np 4 --help\n");
   EXPECT_EQ(RunMuster("launch -n 1 -- echo --nproc_per_node 2 -- -m").out, "--nproc_per_node 2 -- -m\n");
+}
+
+TEST(Command, TheProgramsWordsAreNotChanged) {
+  const std::string words =
+      R"('[0.9,0.95]' '[]' '[ 1 = 1 ]' '["x"]' '[[a]]' '' '{}' '%%' '=' ' a,b ' -- '[-1]')";
+  const std::string given = "<[0.9,0.95]><[]><[ 1 = 1 ]><[\"x\"]><[[a]]><><{}><%%><=>< a,b ><--><[-1]>";
+  for (const char* command : {"run", "launch -n 1", "launch -n 1 --", "once --", "run --label=false"}) {
+    EXPECT_EQ(RunMuster(std::string(command) + " printf '<%s>' " + words).out, given) << command;
+  }
+}
+
+TEST(Command, RepeatedOptionsAreNotDivided) {
+  EXPECT_THAT(RunMuster("run --set '[a,b]' --set c -- true").err, HasSubstr("\"[a,b]\""));
+  EXPECT_THAT(RunMuster("launch -n 1 --expect x --expect '[a,b]' -- true").err,
+              HasSubstr("no file matches [a,b] "));
 }
 
 TEST(Command, UnknownFlagsAndCommandsAreUsageErrors) {

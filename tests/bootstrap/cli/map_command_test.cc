@@ -143,6 +143,12 @@ TEST_F(MapCommand, PrintsItsPlan) {
   EXPECT_THAT(muster_->Out(), HasSubstr(R"("key":"model=b,task=x","command":["eval","b"])"));
 }
 
+TEST_F(MapCommand, LeavesTheWordsOfItsCommandAsTheyAre) {
+  EXPECT_EQ(Run({"--dry-run", "--json", "--items", "@/items.txt", "--", "eval", "[x, y]", "[]", "{item}"}),
+            0);
+  EXPECT_THAT(muster_->Out(), HasSubstr(R"("command":["eval","[x, y]","[]",)"));
+}
+
 TEST_F(MapCommand, PrintsThePlansOfTheShippedSweeps) {
   EXPECT_EQ(Run({"-c", "configs/map-sweep.yaml", "--dry-run"}), 0) << muster_->Err();
   EXPECT_EQ(Run({"-c", "configs/map-lm-eval.yaml", "--dry-run"}), 0) << muster_->Err();
