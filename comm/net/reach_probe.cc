@@ -12,12 +12,14 @@ ReachProbe::ReachProbe(EventLoop& loop, const std::vector<SocketAddress>& nodes)
     int error = 0;
     Result<UniqueFd> connecting = StartConnect(node, &error);
     if (!connecting) {
-      answered_ += error == ECONNREFUSED ? 1 : 0;
+      ++(error == ECONNREFUSED ? answered_ : not_asked_);
       continue;
     }
     const int fd = connecting->get();
     if (loop_.Watch(fd, EPOLLOUT, [this, fd](uint32_t) { OnEvent(fd); })) {
       open_[fd] = *std::move(connecting);
+    } else {
+      ++not_asked_;
     }
   }
 }

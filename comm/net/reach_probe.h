@@ -23,6 +23,8 @@ class ReachProbe {
 
   int asked() const { return asked_; }
   int answered() const { return answered_; }
+  // Connections that could not begin: nothing is known of the node.
+  int not_asked() const { return not_asked_; }
 
  private:
   void OnEvent(int fd);
@@ -30,6 +32,7 @@ class ReachProbe {
   EventLoop& loop_;
   const int asked_;
   int answered_ = 0;
+  int not_asked_ = 0;
   std::map<int, UniqueFd> open_;
 };
 

@@ -99,7 +99,8 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                         joined.upstream_rank >= 0 ? joined.upstream_rank : group_.root_rank,
                         std::move(joined.upstream_name), probe_port},
       PeerWatch::Events{[this](Source source) { OnProcessEnded(source); },
-                        [this](const PeerWatch::Silent& silent) { OnSilent(silent); }});
+                        [this](const PeerWatch::Silent& silent) { OnSilent(silent); },
+                        [this](const std::vector<int>& ranks) { exit_reports_.GiveUpBehind(ranks); }});
 }
 
 // ---- leaving
@@ -250,7 +251,9 @@ void ControlPlane::Forget(Source source) {
 
 // The leaders behind it come with theirs.
 void ControlPlane::LoseReports(Source source, const ChildLinks::Child& child) {
-  if (exit_reports_.Lose(source, peers_->RanksBehind(child)) && later_) later_->OpenToOrphans();
+  if (!exit_reports_.Lose(source, peers_->RanksBehind(child))) return;
+  if (later_) later_->OpenToOrphans();
+  peers_->LoseNodesBehind(source);
 }
 
 bool ControlPlane::TakeReport(const OrphanReport& report) {

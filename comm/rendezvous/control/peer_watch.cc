@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "comm/base/parse.h"
+#include "comm/log/log.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/liveness/exchange_tracker.h"
 
@@ -74,7 +76,8 @@ PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)),
                                  return DescribeRanks(roster(), {ranks.begin(), ranks.end()});
                                },
                                [this](const HeartbeatMonitor::Silence& peer) { OnSuspect(peer); },
-                               [this](const HeartbeatMonitor::Verdict& verdict) { OnSilent(verdict); }});
+                               [this](const HeartbeatMonitor::Verdict& verdict) { OnSilent(verdict); },
+                               [this](const net::FrameStream& stream) { OnHeardAgain(stream); }});
 }
 
 // Local rank 0 leads. Without known local ranks the first process does: its pid is compared.
@@ -157,20 +160,78 @@ std::vector<HeartbeatMonitor::Peer> PeerWatch::OtherNodes() const {
   return peers;
 }
 
-// The verdict, at dead_after, must rest on more than one silent peer.
 void PeerWatch::OnSuspect(const HeartbeatMonitor::Silence& peer) {
-  if (!params_.links.upstream() || peer.stream != params_.links.upstream() || params_.probe_port == 0) return;
+  if (params_.probe_port == 0) return;
+  if (params_.links.upstream() && peer.stream == params_.links.upstream()) return ProbeOtherNodes();
+  for (const auto& [source, child] : params_.links.children().all()) {
+    if (child.stream.get() == peer.stream && HasNodesBehind(child)) return ProbeNodesBehind(source, child);
+  }
+}
+
+void PeerWatch::OnHeardAgain(const net::FrameStream& stream) {
+  if (!behind_) return;
+  for (const auto& [source, child] : params_.links.children().all()) {
+    if (child.stream.get() == &stream) behind_->Forget(source);
+  }
+}
+
+// The verdict, at dead_after, must rest on more than one silent peer.
+void PeerWatch::ProbeOtherNodes() {
   std::vector<net::SocketAddress> others;
   for (size_t node = 0; node < roster().nodes.size() && others.size() < kMostAsked; ++node) {
     const auto number = static_cast<int>(node);
     if (number == roster().NodeOf(params_.own_rank) || number == roster().NodeOf(params_.upstream_rank))
       continue;
-    const std::vector<std::string>& addresses = roster().nodes[node].addresses;
-    if (addresses.empty()) continue;
-    if (const auto address = net::SocketAddress::FromNumeric(addresses.front(), params_.probe_port))
-      others.push_back(*address);
+    const std::vector<net::SocketAddress> addresses = AddressesOf(number);
+    if (!addresses.empty()) others.push_back(addresses.front());
   }
   probe_ = others.empty() ? nullptr : std::make_unique<net::ReachProbe>(params_.links.loop(), others);
+}
+
+void PeerWatch::ProbeNodesBehind(Source source, const ChildLinks::Child& child) {
+  std::set<int> numbers;
+  for (const int rank : RanksBehind(child)) numbers.insert(roster().NodeOf(rank));
+  std::vector<SubtreeProbe::Node> behind;
+  for (const int number : numbers) {
+    SubtreeProbe::Node node{number, AddressesOf(number)};
+    if (!node.addresses.empty()) behind.push_back(std::move(node));
+  }
+  if (!behind_) {
+    behind_ =
+        std::make_unique<SubtreeProbe>(params_.links.loop(), LivingNodes(),
+                                       [this](const std::vector<int>& nodes) { OnSilentBehind(nodes); });
+  }
+  behind_->Begin(source, std::move(behind));
+}
+
+void PeerWatch::OnSilentBehind(const std::vector<int>& nodes) {
+  std::vector<int> ranks;
+  for (const int node : nodes) std::ranges::copy(roster().RanksOn(node), std::back_inserter(ranks));
+  std::ranges::sort(ranks);
+  LogInfo("{} {} lost with the leader above: {} not answer either", DescribeRanks(roster(), ranks),
+          ranks.size() == 1 ? "is" : "are", nodes.size() == 1 ? "the node does" : "these nodes do");
+  events_.on_silent_behind(ranks);
+}
+
+std::vector<net::SocketAddress> PeerWatch::AddressesOf(int node) const {
+  std::vector<net::SocketAddress> addresses;
+  for (const std::string& host : roster().nodes[static_cast<size_t>(node)].addresses) {
+    if (const auto address = net::SocketAddress::FromNumeric(host, params_.probe_port))
+      addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+// A few that are connected to this one.
+std::vector<net::SocketAddress> PeerWatch::LivingNodes() const {
+  std::vector<net::SocketAddress> living;
+  const auto now = Clock::now();
+  for (const HeartbeatMonitor::Peer& peer : OtherNodes()) {
+    if (now - peer.heard >= params_.liveness.suspect_after || living.size() == kMostAsked) continue;
+    const std::vector<net::SocketAddress> addresses = AddressesOf(roster().NodeOf(peer.ranks.front()));
+    if (!addresses.empty()) living.push_back(addresses.front());
+  }
+  return living;
 }
 
 // A leader stays for the nodes behind it.

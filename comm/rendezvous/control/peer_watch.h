@@ -11,6 +11,7 @@
 
 #include "comm/net/process_watch.h"
 #include "comm/net/reach_probe.h"
+#include "comm/rendezvous/control/subtree_probe.h"
 #include "comm/rendezvous/liveness/heartbeat_monitor.h"
 #include "comm/rendezvous/liveness/leave_protocol.h"
 #include "comm/rendezvous/messages/messages.h"
@@ -39,6 +40,8 @@ class PeerWatch {
   struct Events {
     std::function<void(Source)> on_ended;  // a process of this node; kSelf: the one above
     std::function<void(const Silent&)> on_silent;
+    // After LoseNodesBehind: these ranks are on nodes that were silent as well.
+    std::function<void(const std::vector<int>& ranks)> on_silent_behind;
   };
 
   PeerWatch(Params params, Events events);
@@ -58,6 +61,10 @@ class PeerWatch {
   }
   // Their ranks that are at work.
   std::vector<int> RanksBehind(const ChildLinks::Child& child) const;
+  // This child is lost: do the nodes behind it answer?
+  void LoseNodesBehind(Source source) {
+    if (behind_) behind_->Lose(source);
+  }
   // The node of the process above, also of one that is lost.
   const std::string& UpstreamNode() const { return roster().NodeName(upstream_ranks_.front()); }
 
@@ -70,6 +77,12 @@ class PeerWatch {
   void OnProcessEnded(Source source);
   std::vector<HeartbeatMonitor::Peer> OtherNodes() const;
   void OnSuspect(const HeartbeatMonitor::Silence& peer);
+  void OnHeardAgain(const net::FrameStream& stream);
+  void ProbeOtherNodes();
+  void ProbeNodesBehind(Source source, const ChildLinks::Child& child);
+  void OnSilentBehind(const std::vector<int>& nodes);
+  std::vector<net::SocketAddress> AddressesOf(int node) const;
+  std::vector<net::SocketAddress> LivingNodes() const;
   void OnSilent(const HeartbeatMonitor::Verdict& verdict);
   Failure SilentAbove(const HeartbeatMonitor::Silence& above) const;
   Failure SilentBelow(const std::vector<HeartbeatMonitor::Silence>& dead,
@@ -82,6 +95,7 @@ class PeerWatch {
   std::map<Source, std::unique_ptr<net::ProcessWatch>> processes_;  // kSelf: the process above
   std::unique_ptr<HeartbeatMonitor> heartbeat_;
   std::unique_ptr<net::ReachProbe> probe_;  // while nothing arrives from above
+  std::unique_ptr<SubtreeProbe> behind_;    // since nothing arrived from a leader with nodes behind it
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -80,6 +80,11 @@ bool ExitReports::Lose(ChildLinks::Source source, const std::vector<int>& behind
   return !awaited_.empty();
 }
 
+void ExitReports::GiveUpBehind(const std::vector<int>& behind) {
+  for (const int rank : behind) awaited_.erase(rank);
+  Check();
+}
+
 void ExitReports::LoseUpstream() {
   if (passed_ && !done_) ReportAbove();
 }

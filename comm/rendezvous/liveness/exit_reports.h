@@ -46,6 +46,8 @@ class ExitReports {
   void GiveUp(ChildLinks::Source source);
   // It is lost, or silent as well. `behind`: the ranks that are at work on nodes below it. True: their reports are awaited.
   bool Lose(ChildLinks::Source source, const std::vector<int>& behind);
+  // Their nodes are lost as well.
+  void GiveUpBehind(const std::vector<int>& behind);
   // The process above is lost.
   void LoseUpstream();
   // From above: released, or no process is left there.

@@ -51,6 +51,7 @@ void HeartbeatMonitor::Judge(const std::vector<Peer>& peers, Clock::time_point n
         LogEvent(LogLevel::kInfo, "heard_again",
                  {{"ranks", std::vector<int>(peer.ranks.begin(), peer.ranks.end())}},
                  "{} can be reached again", events_.describe(peer.ranks));
+        if (events_.on_heard_again) events_.on_heard_again(*peer.stream);
       }
       continue;
     }

@@ -39,6 +39,8 @@ class HeartbeatMonitor {
     std::function<std::string(std::span<const int> ranks)> describe;
     std::function<void(const Silence& peer)> on_suspect;  // silent for suspect_after, once; may be empty
     std::function<void(const Verdict& verdict)> on_dead;  // at each heartbeat while a peer is lost
+    // After on_suspect. May be empty.
+    std::function<void(const net::FrameStream& stream)> on_heard_again{};
   };
   using Now = std::function<Clock::time_point()>;
   // `peers` is called at each heartbeat, `now` once before it; the timer is the loop's.

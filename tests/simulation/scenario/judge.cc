@@ -16,6 +16,8 @@ constexpr ptrdiff_t kMostBytesLeft = 64 << 10;
 constexpr ptrdiff_t kMostBytes = 16 << 20;
 // JoinRequest::late_nodes, and a pause between two attempts to reach the root.
 constexpr Duration kKnownToAll = std::chrono::seconds(15);
+// Two attempts of 1.5 s to reach a node, and what the root of a failed group does besides.
+constexpr Duration kSilentNodesKnown = std::chrono::seconds(4);
 
 // The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
 std::set<int> RanksIn(const std::string& message) {
@@ -88,14 +90,26 @@ class Judgement {
       const Damage& damage = DamageOf(root);
       const bool certain = damage.whole && damage.causes == 1 && !damage.outsiders;
       if (!root.is_root || !root.ended || !root.failure || !certain) continue;
-      for (const Outcome& other : outcomes_) {
-        const ProcessPlan& plan = PlanOf(other);
-        if (other.group_id != root.group_id || !other.formed || !plan.supervisor || !other.ended) continue;
-        if (other.left || !other.failure || damage.nodes.contains(plan.node)) continue;
-        for (int rank = plan.first_rank; rank < plan.first_rank + plan.ranks; ++rank) {
-          if (!root.reported.contains(rank)) Add(fmt::format("unreported: {}: rank {}", Name(root), rank));
-        }
-      }
+      JudgeReportsTo(root, damage.nodes);
+    }
+  }
+
+  // A node lost power, alone or with those behind it. The root waits for no exit report of theirs, and for all others.
+  void JudgePowerFailures() {
+    if (scenario_.faults.size() != 1 || scenario_.launches.size() != 1) return;
+    const Fault& fault = scenario_.faults.front();
+    const std::vector<int> lost = scenario_.NodesOf(fault);
+    // If none is left beside the root, nothing proves that nodes answer.
+    if (fault.kind != Fault::Kind::kPowerOff || std::cmp_equal(lost.size() + 1, scenario_.nodes)) return;
+    const LivenessOptions& liveness = scenario_.launches.front().liveness;
+    for (const Outcome& root : outcomes_) {
+      // An exchange may have ended before: then the root stays for no silent node.
+      if (!root.is_root || !root.ended || !root.failure || root.formed_at > fault.at ||
+          root.failure->message.find("fell silent") == std::string::npos)
+        continue;
+      const Time due = fault.at + liveness.dead_after + 2 * liveness.heartbeat + kSilentNodesKnown;
+      if (root.ended_at > due) Add(fmt::format("lingers: {}", Name(root)));
+      JudgeReportsTo(root, {lost.begin(), lost.end()});
     }
   }
 
@@ -124,6 +138,16 @@ class Judgement {
   std::vector<std::string> Take() { return std::move(violations_); }
 
  private:
+  void JudgeReportsTo(const Outcome& root, const std::set<int>& lost_nodes) {
+    for (const Outcome& other : outcomes_) {
+      const ProcessPlan& plan = PlanOf(other);
+      if (other.group_id != root.group_id || !other.formed || !plan.supervisor || !other.ended) continue;
+      if (other.left || !other.failure || lost_nodes.contains(plan.node)) continue;
+      for (int rank = plan.first_rank; rank < plan.first_rank + plan.ranks; ++rank) {
+        if (!root.reported.contains(rank)) Add(fmt::format("unreported: {}: rank {}", Name(root), rank));
+      }
+    }
+  }
   bool IsWitness(const Outcome& outcome, const Damage& damage) const {
     return outcome.ended && !outcome.formed && outcome.failure && outcome.failure->code == Code::kPeerLost &&
            damage.nodes.contains(PlanOf(outcome).node);
@@ -218,6 +242,7 @@ std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcom
   for (const Outcome& outcome : outcomes) judgement.JudgeProcess(outcome);
   judgement.JudgeWaits();
   judgement.JudgeReports();
+  judgement.JudgePowerFailures();
   judgement.JudgeGroups();
   return judgement.Take();
 }

@@ -118,7 +118,9 @@ void Inflict(Running& running, const Fault& fault) {
       }
       return;
     case kPowerOff:
-      return world.PowerOff(*world.nodes()[static_cast<size_t>(fault.node)]);
+      for (const int node : running.scenario.NodesOf(fault))
+        world.PowerOff(*world.nodes()[static_cast<size_t>(node)]);
+      return;
     case kNoDescriptors:
       if (process == nullptr) return;
       process->most_descriptors = fault.count;

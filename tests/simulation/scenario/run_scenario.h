@@ -16,13 +16,15 @@ struct Invariant {
   std::string_view prefix;
   std::string_view sentence;
 };
-inline constexpr std::array<Invariant, 15> kInvariants = {{
+inline constexpr std::array<Invariant, 16> kInvariants = {{
     {"hangs", "every process ends by its deadline"},
     {"fails without a fault", "a launch without faults forms its group, works and leaves"},
     {"disagree", "the ranks of a group report the same first failure"},
     {"waits", "if a killed leader's node knows the end of it, no rank waits for the deadline"},
     {"blames", "no healthy rank is blamed while the network is whole"},
-    {"unreported", "if a process is killed, the root knows the end of the ranks on all other nodes"},
+    {"unreported",
+     "if a process is killed or a node loses power, the root knows the end of the ranks on all other nodes"},
+    {"lingers", "if nodes lose power, the root of a tree ends without a wait for the nodes behind them"},
     {"merged", "the members of a group are the ranks of one launch, and know each other"},
     {"twice", "a rank is one process"},
     {"admitted", "no process takes part without proof, and strangers learn nothing"},

@@ -17,6 +17,7 @@ using std::chrono::seconds;
 
 // Another sequence, so that a seed's faults are what they were before there were trees.
 constexpr uint64_t kTrees = uint64_t{4} << 32;
+constexpr uint64_t kSubtrees = uint64_t{5} << 32;
 
 Machines MakeMachines(Random& random) {
   Machines machines;
@@ -122,6 +123,30 @@ Fault::Kind KindOf(Random& random, int nodes) {
   return kOfProcesses.at(random.Below(kOfProcesses.size()));
 }
 
+// In a quarter of the trees that run undisturbed otherwise, a leader above others loses power, mostly with all behind it: a
+// rack. The group is at work then, and notices it by the silence.
+void CutPowerOfSubtree(Scenario& scenario) {
+  Random random(scenario.seed ^ kSubtrees);
+  Launch& launch = scenario.launches.front();
+  const rendezvous::LeaderTree tree(static_cast<size_t>(scenario.nodes), launch.fan_out);
+  if (!scenario.faults.empty() || scenario.launches.size() > 1 || tree.Children(1) == 0 ||
+      !random.Chance(0.25))
+    return;
+  int last = 1;  // with nodes behind it
+  while (tree.Children(static_cast<size_t>(last) + 1) > 0) ++last;
+  launch.rounds = 4;
+  launch.pause = seconds(2);
+  launch.gather = seconds(30);
+  launch.liveness = {milliseconds(200), milliseconds(600), milliseconds(random.Between(1000, 6000))};
+  for (ProcessPlan& plan : scenario.processes) plan.supervisor = true;
+  Fault fault;
+  fault.kind = Fault::Kind::kPowerOff;
+  fault.at = milliseconds(random.Between(0, 6000));
+  fault.node = random.Between(1, last);
+  fault.behind = random.Chance(0.7);
+  scenario.faults.push_back(fault);
+}
+
 Fault MakeFault(Random& random, const Scenario& scenario) {
   Fault fault;
   fault.at = When(random);
@@ -157,7 +182,17 @@ Scenario MakeScenario(uint64_t seed) {
   // A third runs undisturbed.
   const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
+  CutPowerOfSubtree(scenario);
   return scenario;
+}
+
+std::vector<int> Scenario::NodesOf(const Fault& fault) const {
+  std::vector<int> lost{fault.node};
+  if (!fault.behind) return lost;
+  const rendezvous::LeaderTree tree(static_cast<size_t>(nodes), launches.front().fan_out);
+  for (const size_t node : tree.Below(static_cast<size_t>(fault.node)))
+    lost.push_back(static_cast<int>(node));
+  return lost;
 }
 
 Time Scenario::End() const {
@@ -209,7 +244,7 @@ std::string Describe(const Scenario& scenario, const Fault& fault) {
     case kIsolate:
       return lasting(fmt::format("isolate n{}", fault.node));
     case kPowerOff:
-      return timed(fmt::format("power off n{}", fault.node));
+      return timed(fmt::format("power off n{}{}", fault.node, fault.behind ? " and all behind it" : ""));
     case kStranger:
       return lasting(fmt::format("a stranger on n{}, way {}, at n{}", fault.node, fault.count, fault.other));
   }

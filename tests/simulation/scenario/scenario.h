@@ -57,7 +57,7 @@ struct Fault {
     kCut,            // node, other: packets in this direction are lost, for a while
     kCutBoth,        // the same, both ways
     kIsolate,        // node, for a while
-    kPowerOff,       // node
+    kPowerOff,       // node, or `behind`
     kStranger,       // on node, at the open ports of other, for a while; way `count` (stranger.h)
   };
   Kind kind = Kind::kKill;
@@ -68,6 +68,7 @@ struct Fault {
   int other = 0;
   uint64_t count = 0;
   Duration extra{};
+  bool behind = false;  // the node with all nodes below it in the tree of leaders
 };
 
 struct Scenario {
@@ -80,6 +81,8 @@ struct Scenario {
 
   // Beyond this every process has ended.
   Time End() const;
+  // That lose power with this fault.
+  std::vector<int> NodesOf(const Fault& fault) const;
 };
 
 Scenario MakeScenario(uint64_t seed);

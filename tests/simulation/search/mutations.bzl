@@ -46,6 +46,12 @@ MUTATIONS = {
         "  if (!request_) return false;",
         "  return false;",
     ),
+    "nodes_behind_a_silent_leader_are_awaited": (
+        "comm/rendezvous/control",
+        "control_plane.cc",
+        "  peers_->LoseNodesBehind(source);",
+        "",
+    ),
     "leave_message_is_lost": (
         "comm/rendezvous/liveness",
         "leaving.cc",

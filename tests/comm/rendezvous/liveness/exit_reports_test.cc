@@ -212,6 +212,17 @@ TEST_F(ExitReportsOfALeaderTest, RanksBehindALostLeaderAreAwaited) {
   EXPECT_THAT(known, ElementsAre(EndsOf({1})[0], EndsOf({3})[0]));
 }
 
+TEST_F(ExitReportsOfALeaderTest, RanksBehindALostLeaderThatAreLostAsWellAreNotAwaited) {
+  Start(true);
+  LoseChild({2, 3});
+  reports->Finish(EndsOf({1}), seconds(60));
+  reports->GiveUpBehind({3});
+  EXPECT_EQ(told, 0);
+  reports->GiveUpBehind({2});
+  EXPECT_EQ(told, 1);
+  EXPECT_THAT(known, ElementsAre(EndsOf({1})[0]));
+}
+
 TEST_F(ExitReportsOfALeaderTest, NoLeaderWaitsForRanksThatHaveReported) {
   Start(true);
   reports->Receive(child, Encode(ExitReport{EndsOf({3}), false}));

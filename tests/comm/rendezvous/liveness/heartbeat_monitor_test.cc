@@ -48,6 +48,10 @@ class HeartbeatMonitorTest : public testing::Test {
                                    EXPECT_EQ(verdict.silent, 1);
                                    EXPECT_EQ(verdict.peers, 1);
                                    if (deaths++ == 0) died = now;
+                                 },
+                                 [this](const net::FrameStream& again) {
+                                   EXPECT_EQ(&again, stream.get());
+                                   ++heard_again;
                                  }},
         [this] { return now += kFast.heartbeat; });
   }
@@ -68,6 +72,7 @@ class HeartbeatMonitorTest : public testing::Test {
   std::unique_ptr<HeartbeatMonitor> heartbeat;
   int heartbeats = 0;
   int suspected = 0;
+  int heard_again = 0;
   int deaths = 0;
 };
 
@@ -103,6 +108,7 @@ TEST_F(HeartbeatMonitorTest, WhoSpeaksLives) {
   EXPECT_EQ(described, 0) << "with a thousand peers each of thirty heartbeats would format a thousand names";
   EXPECT_EQ(deaths, 0);
   EXPECT_EQ(suspected, 0);
+  EXPECT_EQ(heard_again, 0);
   EXPECT_EQ(log.Text(), "");
 }
 
@@ -113,6 +119,7 @@ TEST_F(HeartbeatMonitorTest, WhoIsHeardAgainIsNotSuspectedAnyMore) {
   speaks = true;
   Pass(1);
   EXPECT_THAT(log.Text(), HasSubstr("muster: rank 1 on gpu02 can be reached again\n"));
+  EXPECT_EQ(heard_again, 1);
   speaks = false;
   ASSERT_TRUE(loop.Until([&] { return suspected == 2; }));
 }
