@@ -54,41 +54,14 @@ Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
 NcclResult Of(ncclResult_t result) { return static_cast<NcclResult>(result); }
 
 ncclDataType_t TypeOf(DataType type) {
-  switch (type) {
-    case DataType::kI8:
-      return ncclInt8;
-    case DataType::kU8:
-      return ncclUint8;
-    case DataType::kI32:
-      return ncclInt32;
-    case DataType::kI64:
-      return ncclInt64;
-    case DataType::kU64:
-      return ncclUint64;
-    case DataType::kF16:
-      return ncclFloat16;
-    case DataType::kBF16:
-      return ncclBfloat16;
-    case DataType::kF32:
-      return ncclFloat32;
-    default:
-      return ncclFloat64;
-  }
+  constexpr ncclDataType_t kTypes[] = {ncclInt8,    ncclUint8,    ncclInt32,   ncclInt64,  ncclUint64,
+                                       ncclFloat16, ncclBfloat16, ncclFloat32, ncclFloat64};
+  return kTypes[static_cast<size_t>(type)];
 }
 
 ncclRedOp_t OperationOf(ReduceOp operation) {
-  switch (operation) {
-    case ReduceOp::kSum:
-      return ncclSum;
-    case ReduceOp::kProd:
-      return ncclProd;
-    case ReduceOp::kMin:
-      return ncclMin;
-    case ReduceOp::kMax:
-      return ncclMax;
-    default:
-      return ncclAvg;
-  }
+  constexpr ncclRedOp_t kOperations[] = {ncclSum, ncclProd, ncclMin, ncclMax, ncclAvg};
+  return kOperations[static_cast<size_t>(operation)];
 }
 
 // No call waits for another rank.
