@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "comm/base/parse.h"
+#include "comm/system/proc_file.h"
 #include "comm/system/system_calls.h"
 
 namespace muster {
@@ -28,14 +29,6 @@ constexpr int kDirectory = O_PATH | O_DIRECTORY | O_CLOEXEC;
 constexpr std::string_view kNoStickyBit =
     "every user may replace this directory: the one that it is in lacks the sticky bit";
 constexpr int kWriting = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-
-// A short file of /proc; absent if it cannot be read.
-std::optional<std::string> ReadShort(const char* path) {
-  const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> text{};
-  const ssize_t got = file ? read(file.get(), text.data(), text.size()) : -1;
-  return got < 0 ? std::nullopt : std::optional(std::string(text.data(), static_cast<size_t>(got)));
-}
 
 // /proc/self/uid_map: "FIRST_HERE FIRST_OUTSIDE COUNT" in each line.
 bool MapsAll(std::string_view uid_map) {
@@ -300,10 +293,10 @@ class Walk {
 WritingOwner OwnerHere() {
   WritingOwner here;
   here.own = geteuid();
-  const std::string overflow = ReadShort("/proc/sys/kernel/overflowuid").value_or("");
+  const std::string overflow = ReadProcFile("/proc/sys/kernel/overflowuid").value_or("");
   here.unmapped = ParseInteger<uid_t>(Trim(overflow)).value_or(here.unmapped);
   // A kernel without user namespaces has no such file.
-  const auto map = ReadShort("/proc/self/uid_map");
+  const auto map = ReadProcFile("/proc/self/uid_map");
   here.all_mapped = !map || MapsAll(*map);
   return here;
 }
