@@ -35,7 +35,6 @@ class Worker {
   // Takes no more items, ends those in work and gives them back: Run returns within plan.grace and some
   // seconds. Any thread, any number of times.
   void Stop();
-  bool stopped() const { return stopped_; }
 
  private:
   void Serve(const Slot& slot);

@@ -117,10 +117,6 @@ uint64_t ItemBook::Grantable() const {
 
 bool ItemBook::closed() const { return std::ranges::all_of(by_class_, &Class::closed); }
 
-void ItemBook::Close() {
-  for (Class& one : by_class_) one.closed = true;
-}
-
 bool ItemBook::Limit(Duration left) {
   if (left > longest_) return false;
   const Duration usually = durations_.Quantile(kUsually);

@@ -50,8 +50,6 @@ class ItemBook {
   // False: it had ended before.
   bool Commit(uint64_t item, Duration took);
 
-  // No further grants: the time is up.
-  void Close();
   // `left` is the time for an item. A class is closed, without further grants, once that is less than the
   // time in which 95 of 100 of its items ended. For a class with few results twice its longest item counts,
   // for a class without results all items. No class is closed while there is time for the longest item of
@@ -70,7 +68,6 @@ class ItemBook {
   // Expected duration of the next item of the class that is due; zero: not known, or there is none.
   Duration ExpectNext() const;
   const Progress& progress() const { return progress_; }
-  const Durations& durations() const { return durations_; }
 
  private:
   enum class State : uint8_t { kPending, kGranted, kCommitted, kPoisoned };

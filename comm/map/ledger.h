@@ -51,7 +51,6 @@ class Ledger {
   // As those of ItemBook.
   void Resume(uint64_t item, bool poisoned, uint8_t took) { items_.Resume(item, poisoned, took); }
   void Classify(uint64_t first, std::span<const uint8_t> classes) { items_.Classify(first, classes); }
-  void Close() { items_.Close(); }
   // Also recalls items of closed classes that were not begun.
   bool Limit(Duration left);
 

@@ -207,12 +207,6 @@ Result<JournalRecord> JournalReader::ReadAt(const JournalIndex::Place& place) {
   return ReadRecord(fd, segment.file, segment.header.seed, place.offset);
 }
 
-Result<JournalRecord> JournalReader::Read(uint64_t item) {
-  const auto place = index_.Find(item);
-  if (!place) return Fail(Code::kUsage, "item {} has not ended", item);
-  return ReadAt(*place);
-}
-
 Status JournalReader::Visit(const std::function<Status(const JournalRecord& record)>& visit) {
   Status status;
   index_.Visit([&](uint64_t, const JournalIndex::Place& place) {

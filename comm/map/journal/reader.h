@@ -72,10 +72,9 @@ class JournalReader {
   // Open's: the identity of all segments.
   const Identity& identity() const { return segments_.front().header.identity; }
 
-  // kUsage: it has not ended. kSystem: its record is damaged meanwhile.
-  Result<JournalRecord> Read(uint64_t item);
+  // kSystem: its record is damaged meanwhile.
   Result<JournalRecord> ReadAt(const JournalIndex::Place& place);
-  // Of every item that has ended, in the order of the items. The first error of `visit` or of Read ends it.
+  // Of every item that has ended, in the order of the items. The first error of `visit` or of ReadAt ends it.
   Status Visit(const std::function<Status(const JournalRecord& record)>& visit);
 
  private:

@@ -86,7 +86,6 @@ TEST_F(Workers, GiveBackWhatIsInterrupted) {
   });
   EXPECT_TRUE(worker.Run());
   stopper.join();
-  EXPECT_TRUE(worker.stopped());
   EXPECT_THAT(member.given_back, testing::UnorderedElementsAre(0u, 1u));
   EXPECT_TRUE(member.records.empty());
   EXPECT_TRUE(process::ChildProcesses()->empty());

@@ -77,7 +77,7 @@ TEST(ItemBook, AClosedClassIsHeldBack) {
   EXPECT_FALSE(items.closed());
   EXPECT_EQ(items.Take(0)->index, 2u);
   EXPECT_EQ(items.Take(0), std::nullopt);
-  items.Close();
+  EXPECT_TRUE(items.Limit({}));
   EXPECT_TRUE(items.closed());
 }
 

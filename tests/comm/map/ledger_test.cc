@@ -119,7 +119,7 @@ TEST(Ledger, WhatIsNotBegunGoesBackWhenTheTimeIsUp) {
   Ask(ledger, 0);
   Ask(ledger, 0);
   EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), IsEmpty());
-  ledger.Close();
+  EXPECT_TRUE(ledger.Limit({}));
   EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), ElementsAre(0));
   ledger.GiveBack(0, {1}, kStart);
   EXPECT_FALSE(ledger.IsOver());
@@ -197,7 +197,7 @@ TEST(Ledger, EarlierRunsCount) {
 TEST(Ledger, NothingIsGrantedOnceItIsClosed) {
   Ledger ledger = OfRanks(3, 2);
   Ask(ledger, 0);
-  ledger.Close();
+  EXPECT_TRUE(ledger.Limit({}));
   EXPECT_THAT(Ask(ledger, 1), IsEmpty());
   EXPECT_FALSE(ledger.IsOver());
   ledger.Commit(0, 0, milliseconds(1), kStart);
