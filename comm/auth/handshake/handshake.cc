@@ -24,8 +24,6 @@ void Handshake::OnMessage(ByteView message) {
   machine->OnMessage(message);
 }
 
-Outcome Handshake::outcome() const { return machine_->outcome(); }
-
 bool Handshake::WaitsForProver() const { return machine_->waits_for_prover(); }
 
 }  // namespace muster::auth

@@ -70,7 +70,6 @@ class Handshake {
   // One whole message of the peer. After `done` the messages are the channel's; here they would be ignored.
   void OnMessage(ByteView message);
 
-  Outcome outcome() const;
   // This side's own proof, or its verdict on the peer's, is awaited. If that takes too long, the fault is
   // here (a munged that hangs), not the peer's.
   bool WaitsForProver() const;

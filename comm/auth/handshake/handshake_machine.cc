@@ -180,7 +180,6 @@ void HandshakeMachine::Finish(HandshakeResult result) {
   if (over_) return;
   over_ = true;
   pending_.reset();
-  outcome_ = result.outcome;
   // The caller's closures may own what owns this machine.
   const Handshake::Done done = std::exchange(done_, nullptr);
   done(std::move(result));

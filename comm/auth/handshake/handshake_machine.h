@@ -28,7 +28,6 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
     over_ = true;
     pending_.reset();
   }
-  Outcome outcome() const { return outcome_; }
   bool waits_for_prover() const { return proving_ && !over_; }
 
  protected:
@@ -79,7 +78,6 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   bool over_ = false;
   bool proving_ = false;
   Prover::Pending pending_;  // the pending request to the prover
-  Outcome outcome_ = Outcome::kInProgress;
   std::optional<MessageType> expected_;
   Bytes last_sent_;
   Digest transcript_{};

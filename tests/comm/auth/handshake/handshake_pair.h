@@ -33,7 +33,7 @@ struct HandshakeEnd {
     sent.pop_front();
     return message;
   }
-  Outcome outcome() const { return handshake->outcome(); }
+  Outcome outcome() const { return result ? result->outcome : Outcome::kInProgress; }
   std::string error() const { return result ? result->error.message : "(not ended)"; }
 };
 
