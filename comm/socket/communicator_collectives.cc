@@ -5,13 +5,6 @@
 namespace muster::socket {
 namespace {
 
-ByteView BytesOf(const ConstBuffer& buffer) {
-  return {static_cast<const uint8_t*>(buffer.data), buffer.bytes()};
-}
-std::span<uint8_t> BytesOf(const Buffer& buffer) {
-  return {static_cast<uint8_t*>(buffer.data), buffer.bytes()};
-}
-
 // `buffers`: those of this rank.
 Status Run(const Collective& c, const OperationRequest& request, const RequestBuffers& buffers) {
   const auto& [operation, send, receive, reduce, root] = request;

@@ -36,6 +36,13 @@ struct Collective {
   Algorithm Choose(Operation operation, size_t bytes) const;
 };
 
+inline ByteView BytesOf(const ConstBuffer& buffer) {
+  return {static_cast<const uint8_t*>(buffer.data), buffer.bytes()};
+}
+inline std::span<uint8_t> BytesOf(const Buffer& buffer) {
+  return {static_cast<uint8_t*>(buffer.data), buffer.bytes()};
+}
+
 // reductions.cc: types and averages, around raw_reductions.cc
 Status RunBarrier(const Collective& collective);
 Status RunReduce(const Collective& collective, ConstBuffer send, Buffer receive, ReduceOp operation,

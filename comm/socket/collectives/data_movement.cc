@@ -1,5 +1,4 @@
 // Broadcast, Gather, AllGather and Scatter.
-#include <cstring>
 #include <memory>
 
 #include "comm/socket/algorithms/team_collectives.h"
@@ -8,10 +7,6 @@
 
 namespace muster::socket {
 namespace {
-
-void CopyBlock(const uint8_t* from, uint8_t* to, size_t bytes) {
-  if (bytes > 0 && from != to) std::memmove(to, from, bytes);
-}
 
 bool IsRankOrder(const std::vector<int>& order) {
   for (size_t i = 0; i < order.size(); ++i) {
@@ -50,7 +45,7 @@ Status RunGather(const Collective& collective, ByteView mine, std::span<uint8_t>
   const auto staged = std::make_unique_for_overwrite<uint8_t[]>(order.size() * block);
   MUSTER_CHECK(TreeGather(collective.engine, tree, mine, {staged.get(), order.size() * block}));
   for (size_t i = 0; i < order.size(); ++i) {
-    CopyBlock(staged.get() + i * block, all.data() + static_cast<size_t>(order[i]) * block, block);
+    CopyBlock({staged.get() + i * block, block}, all.subspan(static_cast<size_t>(order[i]) * block));
   }
   return {};
 }
@@ -60,7 +55,7 @@ Status RunAllGather(const Collective& collective, ByteView mine, std::span<uint8
   const Algorithm algorithm = collective.Choose(Operation::kAllGather, block);
   if (algorithm == Algorithm::kSharedMemory) return SharedAllGather(*collective.memory, mine, all);
   if (algorithm == Algorithm::kRing) {
-    CopyBlock(mine.data(), all.data() + static_cast<size_t>(collective.rank()) * block, block);
+    CopyBlock(mine, all.subspan(static_cast<size_t>(collective.rank()) * block));
     return RingAllGather(collective.engine, collective.topology.everyone(), all, block);
   }
   MUSTER_CHECK(RunGather(collective, mine, all, 0));
@@ -80,11 +75,11 @@ Status RunScatter(const Collective& collective, ByteView all, std::span<uint8_t>
   if (tree.parent < 0) {
     const std::vector<int> order = TreeOrder(collective.topology, root);
     for (size_t i = 0; i < order.size(); ++i) {
-      CopyBlock(all.data() + static_cast<size_t>(order[i]) * block, staged.get() + i * block, block);
+      CopyBlock(all.subspan(static_cast<size_t>(order[i]) * block, block), {staged.get() + i * block, block});
     }
   }
   MUSTER_CHECK(TreeScatter(collective.engine, tree, block, {staged.get(), below * block}));
-  CopyBlock(staged.get(), mine.data(), block);
+  CopyBlock({staged.get(), block}, mine);
   return {};
 }
 

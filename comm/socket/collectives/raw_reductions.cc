@@ -1,5 +1,4 @@
 // Reduce, AllReduce and ReduceScatter on work types.
-#include <cstring>
 #include <memory>
 
 #include "comm/socket/algorithms/team_collectives.h"
@@ -8,10 +7,6 @@
 
 namespace muster::socket {
 namespace {
-
-void Copy(ByteView from, std::span<uint8_t> to) {
-  if (!from.empty() && from.data() != to.data()) std::memmove(to.data(), from.data(), from.size());
-}
 
 // Up to each node's first rank, among these, and down again: a node's cable carries the data once in each
 // direction.
@@ -49,7 +44,7 @@ Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction
   ProgressEngine& engine = collective.engine;
   const Team& everyone = collective.topology.everyone();
   if (everyone.size() == 1) {
-    Copy(send, receive);
+    CopyBlock(send, receive);
     return {};
   }
   switch (algorithm) {
@@ -68,10 +63,10 @@ Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction
       return HierarchicalAllReduce(collective, Shape::kBinomial, Algorithm::kRabenseifner, reduction, send,
                                    receive);
     case Algorithm::kRabenseifner:
-      Copy(send, receive);
+      CopyBlock(send, receive);
       return RabenseifnerAllReduce(engine, everyone, reduction, receive);
     default:
-      Copy(send, receive);
+      CopyBlock(send, receive);
       return RecursiveDoublingAllReduce(engine, everyone, reduction, receive);
   }
 }
@@ -79,7 +74,7 @@ Status RawAllReduce(const Collective& collective, Algorithm algorithm, Reduction
 Status RawReduceScatter(const Collective& collective, Reduction reduction, ByteView send,
                         std::span<uint8_t> receive) {
   if (collective.size() == 1) {
-    Copy(send, receive);
+    CopyBlock(send, receive);
     return {};
   }
   if (collective.Choose(Operation::kReduceScatter, receive.size()) == Algorithm::kRing) {

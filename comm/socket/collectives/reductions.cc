@@ -13,7 +13,7 @@ bool IsNarrow(DataType type) { return WorkType(type) != type; }
 // The caller's elements in the type that is computed in.
 class WorkInput {
  public:
-  explicit WorkInput(ConstBuffer buffer) : view_(static_cast<const uint8_t*>(buffer.data), buffer.bytes()) {
+  explicit WorkInput(ConstBuffer buffer) : view_(BytesOf(buffer)) {
     if (!IsNarrow(buffer.type)) return;
     wide_ = std::make_unique_for_overwrite<float[]>(buffer.count);
     Widen(buffer.type, buffer.data, wide_.get(), buffer.count);
@@ -29,8 +29,7 @@ class WorkInput {
 // The buffer in which the result is computed, and its way to the caller's.
 class WorkOutput {
  public:
-  explicit WorkOutput(Buffer buffer)
-      : buffer_(buffer), view_(static_cast<uint8_t*>(buffer.data), buffer.bytes()) {
+  explicit WorkOutput(Buffer buffer) : buffer_(buffer), view_(BytesOf(buffer)) {
     if (!IsNarrow(buffer.type)) return;
     wide_ = std::make_unique_for_overwrite<float[]>(buffer.count);
     view_ = {reinterpret_cast<uint8_t*>(wide_.get()), buffer.count * sizeof(float)};
@@ -48,12 +47,6 @@ class WorkOutput {
   std::unique_ptr<float[]> wide_;
 };
 
-ByteView BytesOf(const ConstBuffer& buffer) {
-  return {static_cast<const uint8_t*>(buffer.data), buffer.bytes()};
-}
-std::span<uint8_t> BytesOf(const Buffer& buffer) {
-  return {static_cast<uint8_t*>(buffer.data), buffer.bytes()};
-}
 size_t WorkBytes(const ConstBuffer& buffer) { return buffer.count * SizeOf(WorkType(buffer.type)); }
 
 // All of it in one place, if nothing has to travel between nodes.

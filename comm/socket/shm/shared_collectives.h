@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,11 @@ template <typename Byte>
 std::span<Byte> Within(std::span<Byte> data, size_t offset, size_t width) {
   const size_t begin = std::min(offset, data.size());
   return data.subspan(begin, std::min(width, data.size() - begin));
+}
+
+// Nothing if both are the same place, or empty. `to` has the room.
+inline void CopyBlock(ByteView from, std::span<uint8_t> to) {
+  if (!from.empty() && from.data() != to.data()) std::memmove(to.data(), from.data(), from.size());
 }
 
 // shared_reductions.cc. AllReduce of nothing is a Barrier. `receive` may be `send`, except in ReduceScatter.

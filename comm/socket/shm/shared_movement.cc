@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "comm/socket/shm/copy.h"
 #include "comm/socket/shm/shared_collectives.h"
 
@@ -48,10 +46,6 @@ void TakePiece(const NodeMemory& memory, int index, std::span<uint8_t> piece, bo
   CopyBytes(piece.data(), from, piece.size(), uncached);
 }
 
-void CopyOwn(ByteView from, std::span<uint8_t> to) {
-  if (!from.empty() && from.data() != to.data()) std::memmove(to.data(), from.data(), from.size());
-}
-
 }  // namespace
 
 Status SharedBroadcast(NodeMemory& memory, std::span<uint8_t> data, int root) {
@@ -88,7 +82,7 @@ Status SharedGather(NodeMemory& memory, ByteView mine, std::span<uint8_t> all, i
     }
     at += width;
   } while (at < mine.size());
-  if (is_root) CopyOwn(mine, blocks.Of(root));
+  if (is_root) CopyBlock(mine, blocks.Of(root));
   return {};
 }
 
@@ -104,7 +98,7 @@ Status SharedAllGather(NodeMemory& memory, ByteView mine, std::span<uint8_t> all
               [&](int peer) { TakePiece(memory, peer, Within(blocks.Of(peer), at, width), uncached); });
     at += width;
   } while (at < mine.size());
-  CopyOwn(mine, blocks.Of(memory.index()));
+  CopyBlock(mine, blocks.Of(memory.index()));
   return {};
 }
 
@@ -129,7 +123,7 @@ Status SharedScatter(NodeMemory& memory, ByteView all, std::span<uint8_t> mine, 
     }
     at += width;
   } while (at < mine.size());
-  if (is_root) CopyOwn(blocks.Of(root), mine);
+  if (is_root) CopyBlock(blocks.Of(root), mine);
   return {};
 }
 
@@ -154,7 +148,7 @@ Status SharedAllToAll(NodeMemory& memory, ByteView send, std::span<uint8_t> rece
     });
     at += width;
   } while (at < block);
-  CopyOwn(outgoing.Of(memory.index()), incoming.Of(memory.index()));
+  CopyBlock(outgoing.Of(memory.index()), incoming.Of(memory.index()));
   return {};
 }
 
