@@ -64,7 +64,8 @@ void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
           "the ranks that have the standard input: rank 0, all (a copy each) or none; auto: rank 0 if this "
           "muster "
           "starts several ranks, else all")
-      ->type_name("rank0|all|none|auto");
+      ->type_name("rank0|all|none|auto")
+      ->check(CLI::IsMember({"rank0", "all", "none", "auto"}).description(""));
   command
       .add_option_function<std::string>(
           "--expect", [flags](const std::string& file) { flags->expected.push_back(file); },

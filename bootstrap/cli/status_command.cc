@@ -100,7 +100,10 @@ Status AddStacks(rendezvous::GroupStatus& status, const StatusFlags& flags, cons
     MUSTER_TRY(ranks, ParseRankList(flags.ranks, "--ranks"));
   }
   const auto size = static_cast<int>(status.node_of_rank.size());
-  std::erase_if(ranks, [size](int rank) { return rank >= size; });
+  for (const int rank : ranks) {
+    if (rank >= size)
+      return Fail(Code::kUsage, "there is no rank {}: the group has the ranks 0 to {}", rank, size - 1);
+  }
   if (ranks.empty()) return {};
   MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kStacksMilliseconds, ranks, environment));
   const auto again = std::ranges::find(asked.groups, status.group_id, &rendezvous::GroupStatus::group_id);

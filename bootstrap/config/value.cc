@@ -61,7 +61,10 @@ Status Read(const Key&, const YamlNode& value, std::string& out) {
   const bool is_word = !text.empty() && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
-  if (!is_word) return Fail(Code::kConfiguration, "{} is not a name", JsonQuoted(text));
+  if (!is_word) {
+    return WithHint(Fail(Code::kConfiguration, "{} is not a name", JsonQuoted(text)),
+                    "write lower case letters, digits and hyphens");
+  }
   out = text;
   return {};
 }

@@ -283,7 +283,7 @@ class Planner {
 
   tl::unexpected<Error> NoEndpointError() const {
     return WithHint(Fail(Code::kConfiguration,
-                         "ranks of this {} launch are on several nodes, and the node of rank 0 is unknown",
+                         "ranks of this {} launch may be on several nodes, and the node of rank 0 is unknown",
                          tuple_.launcher),
                     "set rendezvous.endpoint to HOST:PORT, a free port on rank 0's node");
   }
@@ -311,7 +311,8 @@ Result<Meeting> PlanMeeting(const resolve::Resolution& resolution, const Environ
     return WithHint(
         Fail(Code::kUsage, "this process already belongs to the group of a muster run (MUSTER_CONTROL={})",
              environment.Get("MUSTER_CONTROL").value_or("")),
-        "adopt that group instead of forming another one");
+        "leave out this muster: the program is already a rank of that group; for a group of its own: muster "
+        "launch");
   }
   return Planner(resolution, environment, options, explicit_endpoint ? explicit_endpoint : options.endpoint,
                  launchers)

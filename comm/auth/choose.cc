@@ -21,12 +21,12 @@ Result<AuthMethod> ChooseFreely(const AuthFacts& facts) {
   if (HasMunge(facts)) return AuthMethod::kMunge;
   if (facts.secret_known) return AuthMethod::kSecret;
   if (!facts.several_nodes) return AuthMethod::kNone;
-  return WithHint(
-      Fail(Code::kAuthentication,
-           "the ranks are on several nodes and cannot authenticate each other: {} and no job secret is known",
-           WhyNotMunge(facts)),
-      fmt::format("{}; or {}; or, on a network you trust, set rendezvous.auth: none", kSecretHint,
-                  facts.munge_socket_present ? kLibraryHint : "start munged on every node"));
+  return WithHint(Fail(Code::kAuthentication,
+                       "the ranks may be on several nodes and cannot authenticate each other: {} and no job "
+                       "secret is known",
+                       WhyNotMunge(facts)),
+                  fmt::format("{}; or {}; or, on a network you trust, set rendezvous.auth: none", kSecretHint,
+                              facts.munge_socket_present ? kLibraryHint : "start munged on every node"));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ check 'authentication: another method on one node' refused other_method \
   "$not_joined uses auth munge, this rank secret (set rendezvous.auth to the same method on every rank; *)"
 check 'authentication: no munge on one node' refused no_munge \
   "$turned_away uses auth none, rank 0 on gpu01 munge" \
-  'the ranks are on several nodes and cannot authenticate each other: this node has no munge socket at /run/munge/munge.socket.2 and no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or *)'
+  'the ranks may be on several nodes and cannot authenticate each other: this node has no munge socket at /run/munge/munge.socket.2 and no job secret is known (export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or *)'
 check 'authentication: munge does not answer on one node' refused dead_munge \
   "$turned_away does not accept rank 0 on gpu01's proof of identity" \
   "$not_joined munged does not answer at /run/munge/munge.socket.2: * (start munged on this node, or set rendezvous.auth: secret on every rank)"

@@ -22,7 +22,7 @@ constexpr auto kExitStatuses = std::to_array<ExitMeaning>({
     {"70", "an internal error of muster"},
     {"71", "the operating system refused a request"},
     {"75", "a deadline has passed; the missing ranks are named"},
-    {"76", "the ranks disagree, for example on the configuration"},
+    {"76", "the ranks disagree, for example on the configuration; or the journal is that of another map"},
     {"77", "authentication failed"},
     {"78", "the configuration is wrong"},
     {"79", "all programs exited with 0, but a file of run.expect is missing, or items of a map failed"},
@@ -57,7 +57,9 @@ std::string UsageOf(const CommandManual& manual) {
 
 }  // namespace
 
-void AddHelpOptions(CLI::App& command) { command.add_option("--color"); }
+void AddHelpOptions(CLI::App& command) {
+  command.add_option("--color")->check(CLI::IsMember({"auto", "always", "never"}).description(""));
+}
 
 CommandManual Describe(const CommandRow& row) {
   CLI::App command("", std::string(row.name));

@@ -33,6 +33,15 @@ constexpr Reading kWait = Instead("write --set timeouts.rendezvous=TIME to limit
 constexpr Reading kLines =
     Instead("write --label to begin each line with its rank, --log-dir DIR to keep the output of each rank");
 constexpr Reading kLeaveOut = Instead("leave it out: muster has no equivalent");
+constexpr Reading kOfSrun = Instead("an option of srun: write it before muster: srun ... muster run -- CMD");
+constexpr Reading kOfProgram =
+    Instead("an option of Accelerate's or DeepSpeed's engine: give it to the program");
+constexpr Reading kInherited = Instead("leave it out: the programs inherit the environment of muster");
+constexpr Reading kPlacement =
+    Instead("leave it out: the launcher outside of muster binds processes to cores");
+constexpr Reading kChosenHosts = Instead("write the machines to be used into the file of --hosts");
+constexpr Reading kAddressHere =
+    Instead("write --set rendezvous.interface=NAME to choose the network interface");
 constexpr Reading kFolder = Instead("change the directory first: cd {}");
 // The environment of muster reaches every program; TranslateHabits refuses a value.
 constexpr Reading kExport = kTrueAnyway;
@@ -58,7 +67,7 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"monitor-interval", true, kLeaveOut, kLeaveOut},
     {"start-method", true, kLeaveOut, kLeaveOut},
     {"role", true, kLeaveOut, kLeaveOut},
-    {"local-addr", true, kLeaveOut, kLeaveOut},
+    {"local-addr", true, kAddressHere, kAddressHere},
     // mpirun, mpiexec
     {"np", true, kRanksOfLauncher, Same("-n")},
     {"n", true, kRanksOfLauncher, kOwn},
@@ -73,11 +82,27 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"oversubscribe", false, kTrueAnyway, kTrueAnyway},
     {"allow-run-as-root", false, kTrueAnyway, kTrueAnyway},
     {"wdir", true, kFolder, kFolder},
+    {"output-filename", true, Same("--log-dir"), Same("--log-dir")},
+    {"l", false, Same("--label"), Same("--label")},
+    {"map-by", true, kPlacement, kPlacement},
+    {"bind-to", true, kPlacement, kPlacement},
+    {"mca", true, kLeaveOut, kLeaveOut},
+    {"genv", true, kLeaveOut, kLeaveOut},
     // srun
     {"ntasks", true, kRanksOfLauncher, Instead("write -n N: the ranks on each machine")},
     {"ntasks-per-node", true, Same("--nproc-per-node"), Same("-n")},
     {"nodes", true, kNodesOfLauncher, Same("--nnodes")},
     {"N", true, kNodesOfLauncher, Same("--nnodes")},
+    {"export", true, kOfSrun, kInherited},
+    {"cpus-per-task", true, kOfSrun, kPlacement},
+    {"cpu-bind", true, kOfSrun, kPlacement},
+    {"gpus-per-node", true, kOfSrun, Same("-n")},
+    {"gpus-per-task", true, kOfSrun, kLeaveOut},
+    {"mpi", true, kOfSrun, kLeaveOut},
+    {"job-name", true, kOfSrun, kLeaveOut},
+    {"J", true, kOfSrun, kLeaveOut},
+    {"partition", true, kOfSrun, kLeaveOut},
+    {"p", true, kOfSrun, kLeaveOut},
     // Accelerate, DeepSpeed
     {"num-processes", true, kRanksOfLauncher, Instead("write -n N: the ranks on each machine")},
     {"num-gpus", true, Same("--nproc-per-node"), Same("-n")},
@@ -86,6 +111,12 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"machine-rank", true, kNodeOfLauncher, Same("--node-rank")},
     {"main-process-ip", true, kAddress, kAddress},
     {"main-process-port", true, kPort, kPort},
+    {"mixed-precision", true, kOfProgram, kOfProgram},
+    {"use-fsdp", false, kOfProgram, kOfProgram},
+    {"cpu", false, kOfProgram, kOfProgram},
+    {"include", true, kHostsOfLauncher, kChosenHosts},
+    {"exclude", true, kHostsOfLauncher, kChosenHosts},
+    {"no-ssh", false, kTrueAnyway, kTrueAnyway},
 });
 
 }  // namespace

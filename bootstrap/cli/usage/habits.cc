@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "bootstrap/cli/usage/habit_table.h"
@@ -14,8 +15,16 @@ namespace {
 
 constexpr std::string_view kPortOfTorchrun = "29500";  // its default for --master-port
 
-// "--nproc_per_node=4" -> "--nproc_per_node"
-std::string_view NameOf(std::string_view word) { return word.substr(0, word.find('=')); }
+// "-n4": a letter and a number.
+bool IsAttached(std::string_view word) {
+  return word.size() > 2 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0 &&
+         word.find_first_not_of("0123456789", 2) == std::string_view::npos;
+}
+
+// "--nproc_per_node=4" -> "--nproc_per_node", "-n4" -> "-n"
+std::string_view NameOf(std::string_view word) {
+  return IsAttached(word) ? word.substr(0, 2) : word.substr(0, word.find('='));
+}
 
 bool IsOption(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
@@ -76,8 +85,9 @@ class Translation {
     }
   }
 
-  // The text after "=", else the next word.
+  // The text after "=" or of "-n4", else the next word.
   std::optional<std::string> Value(std::string_view word) {
+    if (IsAttached(word)) return std::string(word.substr(2));
     const size_t equals = word.find('=');
     if (equals != std::string_view::npos) return std::string(word.substr(equals + 1));
     if (at_ == words_.size() || words_[at_] == "--") return std::nullopt;

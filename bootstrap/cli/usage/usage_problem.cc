@@ -1,6 +1,6 @@
 #include "bootstrap/cli/usage/usage_problem.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bootstrap/config/text/nearest.h"
+#include "comm/base/parse.h"
 
 namespace muster::cli {
 namespace {
@@ -26,7 +27,8 @@ std::string NearestOption(std::string_view unknown, const std::vector<std::strin
   return nearest.empty() ? "" : fmt::format("--{}", nearest);
 }
 
-// CLI11's "CMD is required", "--ranks: 1 required N missing", "--ranks requires --stacks".
+// CLI11's "CMD is required", "--ranks: 1 required N missing", "--ranks requires --stacks",
+// "--ranks: At Most 1 required but received 2", "ACTION: x not in {verify,merge}".
 std::string InOurWords(std::string_view called, const std::string& message) {
   const auto between = [&message](std::string_view separator, std::string_view end) {
     const size_t at = message.find(separator);
@@ -37,6 +39,14 @@ std::string InOurWords(std::string_view called, const std::string& message) {
   };
   if (const auto [name, value] = between(": 1 required ", " missing"); !name.empty()) {
     return fmt::format("{} needs a value: {} {}", name, name, value);
+  }
+  if (const size_t at = message.find(": At Most 1 required"); at != std::string::npos)
+    return fmt::format("{} is given more than once", message.substr(0, at));
+  if (const auto [name, rest] = between(" not in {", "}"); !name.empty()) {
+    const size_t colon = name.find(": ");
+    if (colon != std::string::npos)
+      return fmt::format("{} is {}, not \"{}\"", name.substr(0, colon), fmt::join(Split(rest, ','), " or "),
+                         name.substr(colon + 2));
   }
   if (const auto [name, end] = between(" is required", ""); !name.empty())
     return fmt::format("{} needs {}", called, name);

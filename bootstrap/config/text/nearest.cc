@@ -29,7 +29,8 @@ std::string_view Nearest(std::string_view text, std::span<const std::string_view
   constexpr size_t kLongest = 64;
   if (text.size() > kLongest) return {};
   std::string_view nearest;
-  size_t best = std::max<size_t>(2, text.size() / 3) + 1;
+  constexpr size_t kShort = 3;
+  size_t best = (text.size() <= kShort ? 1 : std::max<size_t>(2, text.size() / 3)) + 1;
   for (const std::string_view candidate : candidates) {
     const size_t distance = EditDistance(text, candidate);
     if (distance < best) {

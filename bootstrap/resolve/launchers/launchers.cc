@@ -1,8 +1,9 @@
 #include "bootstrap/resolve/launchers/launchers.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "bootstrap/config/text/nearest.h"
 #include "bootstrap/resolve/launchers/rows.h"
@@ -17,6 +18,22 @@ constexpr const Launcher* kLaunchers[] = {
 };
 
 constexpr Launcher kUnknown{};
+
+char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+// Whether `word` stands in `text` by itself: not as a part of a word, and not before "'s".
+bool Mentions(std::string_view text, std::string_view word) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
+  };
+  const auto same = [](char a, char b) { return Lower(a) == Lower(b); };
+  for (auto at = text.begin();; ++at) {
+    at = std::search(at, text.end(), word.begin(), word.end(), same);
+    if (at == text.end()) return false;
+    const auto behind = at + static_cast<ptrdiff_t>(word.size());
+    if ((at == text.begin() || !is_part(at[-1])) && (behind == text.end() || !is_part(*behind))) return true;
+  }
+}
 
 }  // namespace
 
@@ -57,8 +74,16 @@ std::string LauncherTable::Names() const {
 Status LauncherTable::CheckName(std::string_view name) const {
   if (name == "auto" || Find(name) != nullptr) return {};
   std::vector<std::string_view> names = {"auto"};
-  for (const Launcher* launcher : rows_) names.push_back(launcher->name);
-  const std::string_view nearest = config::Nearest(name, names);
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), Lower);
+  std::vector<std::string_view> meant;  // srun is the command of slurm
+  for (const Launcher* launcher : rows_) {
+    names.push_back(launcher->name);
+    if (Mentions(launcher->tested, name) || Mentions(launcher->documented, name))
+      meant.push_back(launcher->name);
+  }
+  if (meant.empty()) meant = {config::Nearest(lower, names)};
+  const std::string nearest = fmt::format("{}", fmt::join(meant, " or "));
   return WithHint(Fail(Code::kConfiguration, "there is no launcher called \"{}\"{}", name,
                        nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest)),
                   fmt::format("use auto or one of {}", Names()));

@@ -64,7 +64,7 @@ Status CheckIdentity(const Identity& found, const Identity& wanted, std::string_
     difference += fmt::format("; its work is the same, {} (\"{}\")", ShortName(found.work), found.subject);
   }
   return WithHint(Fail(Code::kDisagreement, "{} is the journal of another map: {}", file, difference),
-                  "give another journal, or remove this one");
+                  "choose another --output or map.journal: this one keeps the results of the earlier map");
 }
 
 Result<JournalRecord> ReadRecord(int fd, const std::string& file, uint64_t seed, uint64_t offset) {

@@ -109,7 +109,7 @@ TEST(Help, IsColouredOnlyIfAsked) {
                                "help run --color=always", "--color always --help"})
     EXPECT_THAT(RunMuster(coloured).out, HasSubstr("\x1b[1m")) << coloured;
   EXPECT_THAT(RunMuster("help --color red").err,
-              HasSubstr("--color \"red\" is not one of auto, always, never"));
+              HasSubstr("--color is auto or always or never, not \"red\""));
 }
 
 TEST(Help, OfWhatIsNoCommandIsAUsageError) {
@@ -145,6 +145,14 @@ TEST(Command, NamesTheNearestAndTheRemedy) {
             "options)"},
            {"launch -n 1 --nnodes x -- true",
             "--nnodes: \"x\" is not a number from 1 to 1000000 (muster launch --help lists the options)"},
+           {"launch -n 1 -n 2 -- true",
+            "--ranks is given more than once (muster launch --help lists the options)"},
+           {"journal d mrge",
+            "ACTION is verify or merge, not \"mrge\" (muster journal --help lists the options)"},
+           {"run --stdin foo -- true",
+            "--stdin is rank0 or all or none or auto, not \"foo\" (muster run --help lists the options)"},
+           {"run --color=blue -- true",
+            "--color is auto or always or never, not \"blue\" (muster run --help lists the options)"},
            {"journal", "muster journal needs DIRECTORY (muster journal --help lists the options)"},
            {"status --ranks 4", "--ranks needs --stacks (muster status --help lists the options)"},
            {"run --nnodes 2 train.py",

@@ -71,8 +71,8 @@ TEST_F(Stdin, ARankThatEndsIsNotWaitedFor) {
 
 TEST_F(Stdin, AnUnknownWordIsRefused) {
   Launched muster({"launch", "-n", "2", "--stdin", "rank1", "--", "true"});
-  EXPECT_EQ(muster.Wait(), 78);
-  EXPECT_THAT(muster.Err(), HasSubstr("run.stdin: \"rank1\" is not one of auto, rank0, all, none"));
+  EXPECT_EQ(muster.Wait(), 64);
+  EXPECT_THAT(muster.Err(), HasSubstr("--stdin is rank0 or all or none or auto, not \"rank1\""));
 }
 
 }  // namespace

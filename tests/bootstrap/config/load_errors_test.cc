@@ -80,8 +80,10 @@ TEST(LoadErrors, InAFile) {
            {"timeouts: {init: 1s\n", "F:2:1: broken YAML: end of map flow not found"},
            {"launcher: slurm\n---\nlauncher: none\n",
             "F:2:1: a second document begins here; a configuration is one document"},
-           {"launcher: Slurm Workload\n", "F:1:11: launcher: \"Slurm Workload\" is not a name"},
-           {"launcher: ''\n", "F:1:11: launcher: \"\" is not a name"},
+           {"launcher: Slurm Workload\n", "F:1:11: launcher: \"Slurm Workload\" is not a name",
+            "write lower case letters, digits and hyphens"},
+           {"launcher: ''\n", "F:1:11: launcher: \"\" is not a name",
+            "write lower case letters, digits and hyphens"},
            {"launcher:\n", "F:1:1: launcher: a name is expected, not null"},
            {"backend: mpi\n",
             "F:1:10: backend: \"mpi\" is refused: muster brings its own collectives and does not go through "

@@ -353,7 +353,7 @@ TEST(FindRoot, OfMpirunWithoutSlurmIsSaidByNobody) {
   ASSERT_FALSE(meeting);
   EXPECT_EQ(meeting.error().code, Code::kConfiguration);
   EXPECT_EQ(meeting.error().message,
-            "ranks of this openmpi launch are on several nodes, and the node of rank 0 is unknown");
+            "ranks of this openmpi launch may be on several nodes, and the node of rank 0 is unknown");
   EXPECT_EQ(meeting.error().hint, "set rendezvous.endpoint to HOST:PORT, a free port on rank 0's node");
   EXPECT_EQ(MustPlan(Changed(rank, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}})).find_root, FindRoot::kSameNode);
   const Meeting master = MustPlan(Changed(rank, {{"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}}));
@@ -365,7 +365,7 @@ TEST(FindRoot, OfABareTupleWithoutAMasterIsSaidByNobody) {
   const auto meeting = Plan(Env("RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\n"));
   ASSERT_FALSE(meeting);
   EXPECT_EQ(meeting.error().message,
-            "ranks of this torch-env launch are on several nodes, and the node of rank 0 is unknown");
+            "ranks of this torch-env launch may be on several nodes, and the node of rank 0 is unknown");
 }
 
 TEST(FindRoot, OfFlagsWithoutAnEndpointIsSaidByNobody) {

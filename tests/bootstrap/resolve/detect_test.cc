@@ -239,6 +239,14 @@ TEST(Forced, ButUnknown) {
   const Refusal refusal = MustRefuse(Environment(), {.launcher = "sulrm"});
   EXPECT_EQ(refusal.error.code, Code::kConfiguration);
   EXPECT_EQ(refusal.error.message, "there is no launcher called \"sulrm\", did you mean slurm?");
+  for (const auto& [command, name] : {std::pair("srun", "slurm"),
+                                      {"mpirun", "openmpi"},
+                                      {"mpiexec", "hydra"},
+                                      {"accelerate", "torchrun"},
+                                      {"SLURM", "slurm"}}) {
+    EXPECT_EQ(MustRefuse(Environment(), {.launcher = command}).error.message,
+              fmt::format("there is no launcher called \"{}\", did you mean {}?", command, name));
+  }
 }
 
 TEST(Explicit, WinsOverEverything) {

@@ -29,7 +29,7 @@ TEST(ChooseAuth, AutoTakesMungeThenSecretThenTheKernel) {
 
 TEST(ChooseAuth, AutoAcrossNodesWithNothingIsAnError) {
   ExpectError(Facts(AuthMethod::kAuto, false, false, true),
-              "the ranks are on several nodes and cannot authenticate each other: this node has no "
+              "the ranks may be on several nodes and cannot authenticate each other: this node has no "
               "munge socket at "
               "/run/munge/munge.socket.2 and no job secret is known",
               "export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or start munged on "
@@ -47,7 +47,7 @@ TEST(ChooseAuth, MungeWithoutItsLibraryIsNone) {
   EXPECT_EQ(ChooseAuth(without_library(AuthMethod::kAuto, true)), AuthMethod::kSecret);
   ExpectError(
       without_library(AuthMethod::kAuto, false),
-      "the ranks are on several nodes and cannot authenticate each other: cannot load "
+      "the ranks may be on several nodes and cannot authenticate each other: cannot load "
       "libmunge.so.2: No such file or directory and no job secret is known",
       "export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or install libmunge2 on "
       "every node; for a container, in its image; or, on a network you trust, set rendezvous.auth: none");

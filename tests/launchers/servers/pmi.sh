@@ -40,7 +40,7 @@ said_apart() { "$1" sh -c 'exec 2>"$0/err.${PMI_RANK-${OMPI_COMM_WORLD_RANK-$RAN
 mpirun_alone_needs_its_server() {
   fresh
   expect_code 78 said_apart "$1" muster run --set rendezvous.method=tcp -- true 2>"$dir/err"
-  expect_like message "$(cat "$dir"/err.*)" '*ranks of this * launch are on several nodes, and the node of rank 0 is unknown*'
+  expect_like message "$(cat "$dir"/err.*)" '*ranks of this * launch may be on several nodes, and the node of rank 0 is unknown*'
 }
 
 # Two launches that look alike but for their servers, on the same nodes at the same time: one waits for its rank 3.

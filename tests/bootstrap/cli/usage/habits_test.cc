@@ -121,6 +121,8 @@ TEST(Habits, ThatMusterHasAreCarriedOut) {
             {"-m", "--max_restarts", "3", "pkg.train", "-m", "x"},
             {"--max-restarts", "3", "--", "python3", "-u", "-m", "pkg.train", "-m", "x"}},
            {OfRun(), {"--module", "--", "pkg"}, {"--", "python3", "-u", "-m", "pkg"}},
+           {OfLaunch(), {"-N2", "-n4", "p", "-N3"}, {"--nnodes", "2", "-n", "4", "p", "-N3"}},
+           {OfRun(), {"-l", "--output-filename", "logs", "p"}, {"--label", "--log-dir", "logs", "p"}},
            {OfRun(), {"--no-python", "-x", "HOME", "./train"}, {"./train"}},
            // The value of an option is none; what is unknown stays for the parser to refuse.
            {OfRun(), {"--log-dir", "-np", "p"}, {"--log-dir", "-np", "p"}},

@@ -30,6 +30,7 @@ TEST(Nearest, GivesNothingWhereNothingIsNear) {
   const std::vector<std::string_view> candidates = {"grace", "trace"};
   EXPECT_EQ(Nearest("unrelated", candidates), "");
   EXPECT_EQ(Nearest("", candidates), "");
+  EXPECT_EQ(Nearest("foo", std::vector<std::string_view>{std::string_view("log")}), "");
   EXPECT_EQ(Nearest("grace", {}), "");
   EXPECT_EQ(Nearest(std::string(65, 'a'), std::vector<std::string_view>{std::string_view("a")}), "");
 }
