@@ -15,12 +15,12 @@ constexpr size_t kChunk = 4096;  // PIPE_BUF on Linux
 
 }  // namespace
 
-StderrTail::StderrTail(UniqueFd pipe, int out) : pipe_(std::move(pipe)), out_(out) {}
+StderrTail::StderrTail(UniqueFd pipe, int out) : pipe_(std::move(pipe)), ended_(!pipe_), out_(out) {}
 
 StderrTail::Interest StderrTail::interest() const {
   if (in_rest_) return RestIsMoved() ? Interest{} : Interest{out_, POLLOUT};
   if (waits_for_out_) return {out_, POLLOUT};
-  if (pipe_) return {pipe_.get(), POLLIN};
+  if (!ended_) return {pipe_.get(), POLLIN};
   return {};
 }
 
@@ -37,7 +37,7 @@ void StderrTail::Pump() {
 
 void StderrTail::BeginRest() {
   int available = 0;
-  if (pipe_ && ioctl(pipe_.get(), FIONREAD, &available) != 0) available = 0;
+  if (!ended_ && ioctl(pipe_.get(), FIONREAD, &available) != 0) available = 0;
   rest_ = static_cast<size_t>(std::max(available, 0));
   in_rest_ = true;
 }
@@ -65,7 +65,7 @@ void StderrTail::Read(size_t at_most) {
   const ssize_t got = TEMP_FAILURE_RETRY(read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size())));
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) {
-    pipe_.Reset();
+    ended_ = true;
     return;
   }
   pending_.assign(buffer.data(), static_cast<size_t>(got));

@@ -44,8 +44,8 @@ class StderrTail {
   bool PumpRest();
   void Abandon();
 
-  // No process holds the other end.
-  bool ended() const { return !pipe_; }
+  // No process holds the other end. The pipe stays open, because a caller may still poll it.
+  bool ended() const { return ended_; }
 
   std::string Tail() const { return tail_.Text(); }
 
@@ -55,7 +55,8 @@ class StderrTail {
   bool OutReady() const;
   bool RestIsMoved() const { return rest_ == 0 && pending_.empty(); }
 
-  UniqueFd pipe_;
+  const UniqueFd pipe_;
+  bool ended_;
   const int out_;
   std::string pending_;  // read, but still unwritten
   bool in_rest_ = false;

@@ -68,6 +68,23 @@ TEST(StderrTail, PassesEveryByteUnchanged) {
   EXPECT_EQ(tail.interest().fd, -1);
 }
 
+// A descriptor that is closed while an event loop polls it may be another file's by the time that it is forgotten.
+TEST(StderrTail, KeepsThePipeOpenBeyondItsEnd) {
+  Pipe program = MakePipe();
+  Pipe ours = MakePipe();
+  const int polled = program.read_end.get();
+  {
+    StderrTail tail(std::move(program.read_end), ours.write_end.get());
+    EXPECT_EQ(tail.interest().fd, polled);
+    program.write_end.Reset();
+    tail.Pump();
+    EXPECT_TRUE(tail.ended());
+    EXPECT_EQ(tail.interest().fd, -1);
+    EXPECT_EQ(fcntl(polled, F_GETFD), FD_CLOEXEC);
+  }
+  EXPECT_EQ(fcntl(polled, F_GETFD), -1);
+}
+
 TEST(StderrTail, CarriesARealProgramIntoAFile) {
   const std::string path = testing::TempDir() + "/stderr.txt";
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
