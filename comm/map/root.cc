@@ -198,9 +198,20 @@ void Root::Poison(int rank, uint64_t item, std::string key, std::string error, D
 }
 
 void Root::Append(JournalRecord record, std::optional<int> notify) {
-  journal_->Append(std::move(record), [this, notify, alive = std::weak_ptr(alive_)](const Status& status) {
-    if (!alive.expired()) OnDurable(notify, status);
-  });
+  const uint64_t bytes = backlog_.Add(record, Clock::now());
+  journal_->Append(std::move(record),
+                   [this, notify, bytes, alive = std::weak_ptr(alive_)](const Status& status) {
+                     if (alive.expired()) return;
+                     OnDurable(notify, status);
+                     Answered(bytes);
+                   });
+}
+
+// Grants that have waited for the disk are due.
+void Root::Answered(uint64_t bytes) {
+  const bool was_full = backlog_.full();
+  backlog_.Remove(bytes, Clock::now());
+  if (was_full && !backlog_.full()) Dispatch();
 }
 
 void Root::OnDurable(std::optional<int> notify, const Status& status) {
@@ -227,7 +238,9 @@ void Root::Dispatch() {
   if (state_ != State::kOpen) return;
   const auto now = Clock::now();
   CheckTime();
-  for (Ledger::Grant& grant : ledger_->TakeGrants(now)) Send(grant.rank, Granted{std::move(grant.items)});
+  if (!backlog_.full()) {
+    for (Ledger::Grant& grant : ledger_->TakeGrants(now)) Send(grant.rank, Granted{std::move(grant.items)});
+  }
   for (const int rank : ledger_->TakeRecalls(now, kAskAgain)) {
     if (!ranks_[rank].asked) ranks_[rank].asked = now;
     params_.send(rank, EncodeBare(MessageType::kRecall, params_.map));
@@ -274,14 +287,26 @@ void Root::CheckAbandoned() {
 // ---- time
 
 void Root::OnTick() {
-  if (state_ != State::kOpen && state_ != State::kOver) return;
+  if (state_ != State::kOpen && state_ != State::kClosing && state_ != State::kOver) return;
   tick_ = params_.loop.After(kTick, [this] { OnTick(); });
   if (state_ == State::kOver) return CheckLeft();
+  CheckDisk();
+  if (state_ == State::kClosing) return;
   if (!first_->options.quiet)
     log_.Log(ledger_->items().progress(), Clock::now(), [this] { return NodeShares(); });
   CheckSilent();
   CheckOverdue();
   Dispatch();
+}
+
+// Otherwise a map at rest would have no reason: its items are done, and their results wait.
+void Root::CheckDisk() {
+  const std::optional<Duration> silent = backlog_.TakeReport(Clock::now());
+  if (!silent) return;
+  LogEvent(LogLevel::kWarning, "map_journal_waits", {{"records", backlog_.records()}},
+           "the disk of the journal {} has not answered for {} s: {} results wait for it{}",
+           first_->options.journal, std::chrono::duration_cast<std::chrono::seconds>(*silent).count(),
+           backlog_.records(), backlog_.full() ? ", and no further item is begun" : "");
 }
 
 void Root::CheckOverdue() {
@@ -369,7 +394,6 @@ void Root::CheckOver() {
   if (state_ != State::kOpen || !(ledger_->IsOver() || AllHaveStopped())) return;
   state_ = State::kClosing;
   ended_ = Clock::now();
-  params_.loop.Cancel(tick_);
   // It makes the last records durable.
   const auto closed = std::make_shared<Status>();
   params_.worker.Run([closed, journal = journal_] { *closed = journal->Close(); },
@@ -382,7 +406,6 @@ void Root::CheckOver() {
                        while (done_.contains(results_at_)) ++results_at_;
                        params_.on_over();
                        for (const auto& [rank, state] : ranks_) Send(rank, Over{OutcomeNow()});
-                       tick_ = params_.loop.After(kTick, [this] { OnTick(); });
                      });
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "comm/map/backlog.h"
 #include "comm/map/journal/writer.h"
 #include "comm/map/ledger.h"
 #include "comm/map/messages.h"
@@ -73,6 +74,8 @@ class Root {
   void Poison(int rank, uint64_t item, std::string key, std::string error, Duration took);
   void Append(JournalRecord record, std::optional<int> notify);
   void OnDurable(std::optional<int> notify, const Status& status);
+  void Answered(uint64_t bytes);
+  void CheckDisk();
   void SendDurable();
   void Dispatch();
   void CheckTime();
@@ -104,6 +107,7 @@ class Root {
   int results_at_ = 0;         // the first rank that was not lost when the map was over
   std::string last_loss_;      // of a rank that took part; empty: the last one has left in order
   std::shared_ptr<JournalWriter> journal_;
+  Backlog backlog_;
   std::unique_ptr<Ledger> ledger_;
   std::vector<uint64_t> poisoned_;
   LongestItems slowest_;
