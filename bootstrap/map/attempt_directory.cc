@@ -44,15 +44,18 @@ Status MakeAll(const std::string& path) {
   return {};
 }
 
-// Empty, and no mode: it is absent.
-Result<UniqueFd> Find(const std::string& path, struct stat& status) {
-  auto found = FindDirectoryForWriting(path);
-  if (!found) {
-    return WithHint(Fail(Code::kSystem, "cannot use {}", found.error().message),
-                    "choose a map.output in a directory of your own or of your project");
-  }
-  if (*found && fstat(found->get(), &status) != 0) return Cannot("examine", path, errno);
-  return found;
+// The path of an open directory: its own path may lead to another one by now.
+std::string Through(int directory) { return fmt::format("/proc/self/fd/{}/", directory); }
+
+// An open directory, and its path for users.
+struct Above {
+  const UniqueFd& fd;
+  const std::string& path;
+};
+
+tl::unexpected<Error> CannotUse(const std::string& path_and_reason) {
+  return WithHint(Fail(Code::kSystem, "cannot use {}", path_and_reason),
+                  "choose a map.output in a directory of your own or of your project");
 }
 
 // On some file systems (SMB, exFAT) chmod has no effect.
@@ -65,44 +68,58 @@ tl::unexpected<Error> RefuseMode(const std::string& path, std::string_view reaso
 }
 
 // With the sticky bit, other users cannot replace what this user has made there.
-Status CheckOutput(const std::string& output) {
-  struct stat status {};
-  MUSTER_TRY(const UniqueFd found, Find(output, status));
-  if (!found) {  // although it was made
+Result<UniqueFd> FindOutput(const std::string& output) {
+  auto found = FindDirectoryForWriting(output);
+  if (!found) return CannotUse(found.error().message);
+  if (!*found) {  // although it was made
     return WithHint(Fail(Code::kSystem, "cannot use {}: this symbolic link leads to nothing", output),
                     "make the directory that it leads to, or remove the link");
   }
-  if ((status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0) return {};
+  struct stat status {};
+  if (fstat(found->get(), &status) != 0) return Cannot("examine", output, errno);
+  if ((status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0) return found;
   return RefuseMode(output, "every user may replace what is in it", status);
 }
 
 // .attempts, .failed or the directory of a run. Empty: it is absent.
-Result<UniqueFd> FindOwn(const std::string& path) {
+Result<UniqueFd> FindOwn(const Above& above, const std::string& name) {
+  const std::string path = above.path + "/" + name;
+  const std::string way = Through(above.fd.get()) + name;
+  auto found = FindDirectoryForWriting(way);
+  if (!found) return CannotUse(path + found.error().message.substr(way.size()));
   struct stat status {};
-  MUSTER_TRY(UniqueFd found, Find(path, status));
+  if (*found && fstat(found->get(), &status) != 0) return Cannot("examine", path, errno);
   if ((status.st_mode & S_IWOTH) == 0) return found;
   return RefuseMode(path, "every user may write it", status);
 }
 
-// Empty: it is absent, or refused.
-UniqueFd OwnIn(const std::string& output, const char* name) {
-  Result<UniqueFd> found = FindOwn(output + name);
-  return found ? *std::move(found) : UniqueFd();
-}
-
 // Other ranks make it at the same time.
-Result<UniqueFd> MakeOwn(const std::string& path) {
-  MUSTER_TRY(UniqueFd found, FindOwn(path));
+Result<UniqueFd> MakeOwn(const Above& above, const std::string& name) {
+  MUSTER_TRY(UniqueFd found, FindOwn(above, name));
   if (found) return found;
-  const int error = mkdir(path.c_str(), kDirectoryMode) == 0 ? 0 : errno;
+  const std::string path = above.path + "/" + name;
+  const int error = mkdirat(above.fd.get(), name.c_str(), kDirectoryMode) == 0 ? 0 : errno;
   if (error != 0 && error != EEXIST) return Cannot("make the directory", path, error);
-  MUSTER_TRY(found, FindOwn(path));
+  MUSTER_TRY(found, FindOwn(above, name));
   if (!found) return Cannot("make the directory", path, ENOENT);
   return found;
 }
 
-// The path of an open directory: its own path may lead to another one by now.
-std::string Through(int directory) { return fmt::format("/proc/self/fd/{}/", directory); }
+constexpr const char* kAttempts = ".attempts";
+constexpr const char* kFailed = ".failed";
+
+Result<UniqueFd> OpenOutput(const std::string& output) {
+  MUSTER_CHECK(MakeAll(output));
+  MUSTER_TRY(UniqueFd found, FindOutput(output));
+  for (const char* name : {kAttempts, kFailed}) MUSTER_CHECK(FindOwn({found, output}, name));
+  return found;
+}
+
+// Empty: it is absent, or refused.
+UniqueFd OwnIn(const Above& output, const char* name) {
+  Result<UniqueFd> found = FindOwn(output, name);
+  return found ? *std::move(found) : UniqueFd();
+}
 
 void RemoveAll(int directory, const std::string& name) {
   std::error_code ignored;
@@ -121,65 +138,80 @@ bool IsIn(int directory, const std::string& name) {
   return faccessat(directory, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+bool LeadsTo(const std::string& path, const UniqueFd& directory) {
+  struct stat now {};
+  struct stat known {};
+  return stat(path.c_str(), &now) == 0 && fstat(directory.get(), &known) == 0 && now.st_ino == known.st_ino &&
+         now.st_dev == known.st_dev;
+}
+
+// An entry of a directory that is open.
+struct Entry {
+  int directory;
+  const std::string& name;
+
+  std::string path() const { return Through(directory) + name; }
+};
+
+int Rename(const Entry& from, const Entry& to) {
+  return renameat(from.directory, from.name.c_str(), to.directory, to.name.c_str()) == 0 ? 0 : errno;
+}
+
 // A file server may lack the exchange; then `to` is absent for a moment.
-int Replace(int directory, const std::string& from, const std::string& to) {
-  if (renameat(directory, from.c_str(), AT_FDCWD, to.c_str()) == 0) return 0;
-  if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return errno;
-  if (ExchangePaths((Through(directory) + from).c_str(), to.c_str()) == 0) return 0;
-  const std::string old = from + ".old";
-  if (renameat(AT_FDCWD, to.c_str(), directory, old.c_str()) != 0 && errno != ENOENT) return errno;
-  const int error = renameat(directory, from.c_str(), AT_FDCWD, to.c_str()) == 0 ? 0 : errno;
-  RemoveAll(directory, old);
-  return error;
+int Replace(const Entry& from, const Entry& to) {
+  const int error = Rename(from, to);
+  if (error != ENOTEMPTY && error != EEXIST && error != ENOTDIR) return error;
+  if (ExchangePaths(from.path().c_str(), to.path().c_str()) == 0) return 0;
+  const std::string old_name = from.name + ".old";
+  const Entry old{from.directory, old_name};
+  if (const int kept = Rename(to, old); kept != 0 && kept != ENOENT) return kept;
+  const int replaced = Rename(from, to);
+  RemoveAll(old.directory, old.name);
+  return replaced;
 }
 
 }  // namespace
 
 Status PrepareOutput(const std::string& output) {
-  MUSTER_CHECK(MakeAll(output));
-  MUSTER_CHECK(CheckOutput(output));
-  for (const char* name : {"/.attempts", "/.failed"}) MUSTER_CHECK(FindOwn(output + name));
+  MUSTER_CHECK(OpenOutput(output));
   return {};
 }
 
 NextDirectory::NextDirectory(const std::string& output, std::string_view run, int rank, int slot)
     : output_(output),
-      place_path_(fmt::format("{}/.attempts/{}", output, run)),
+      run_(run),
+      place_path_(fmt::format("{}/{}/{}", output, kAttempts, run)),
       name_(fmt::format("{}{}-{}", kNext, rank, slot)) {}
 
 Result<AttemptsPlace> NextDirectory::Place() {
-  struct stat now {};
-  struct stat known {};
-  const bool is_in_place = place_ && stat(place_path_.c_str(), &now) == 0 &&
-                           fstat(place_->get(), &known) == 0 && now.st_ino == known.st_ino &&
-                           now.st_dev == known.st_dev;
-  if (is_in_place) return place_;
-  MUSTER_CHECK(PrepareOutput(output_));
-  MUSTER_CHECK(MakeOwn(output_ + "/.attempts"));
-  MUSTER_TRY(UniqueFd place, MakeOwn(place_path_));
-  place_ = std::make_shared<const UniqueFd>(std::move(place));
+  if (place_ && LeadsTo(output_, place_->output) && LeadsTo(place_path_, place_->run)) return place_;
+  OpenPlaces places;
+  MUSTER_TRY(places.output, OpenOutput(output_));
+  MUSTER_TRY(const UniqueFd attempts, MakeOwn({places.output, output_}, kAttempts));
+  MUSTER_TRY(places.run, MakeOwn({attempts, output_ + "/" + kAttempts}, run_));
+  place_ = std::make_shared<const OpenPlaces>(std::move(places));
   return place_;
 }
 
 void NextDirectory::Prepare() {
   if (ready_) return;
   const auto place = Place();
-  if (!place || mkdirat((*place)->get(), name_.c_str(), kDirectoryMode) != 0) return;
+  if (!place || mkdirat((*place)->run.get(), name_.c_str(), kDirectoryMode) != 0) return;
   ready_ = *place;
   for (const char* name : {kOutputFile, kErrorFile}) {
     constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    if (!UniqueFd(openat(ready_->get(), (name_ + name).c_str(), kNew, 0666))) return Remove();
+    if (!UniqueFd(openat(ready_->run.get(), (name_ + name).c_str(), kNew, 0666))) return Remove();
   }
 }
 
 bool NextDirectory::MoveTo(int place, const std::string& name) {
-  if (!ready_ || renameat(ready_->get(), name_.c_str(), place, name.c_str()) != 0) return false;
+  if (!ready_ || renameat(ready_->run.get(), name_.c_str(), place, name.c_str()) != 0) return false;
   ready_.reset();
   return true;
 }
 
 void NextDirectory::Remove() {
-  if (const AttemptsPlace place = std::exchange(ready_, nullptr)) RemoveAll(place->get(), name_);
+  if (const AttemptsPlace place = std::exchange(ready_, nullptr)) RemoveAll(place->run.get(), name_);
 }
 
 Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std::string_view run,
@@ -190,8 +222,8 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
   made.output_ = output;
   made.name_ = DirectoryNameOf(key);
   made.attempt_ = fmt::format("{}.{}.{}", made.name_, attempt, rank);
-  made.path_ = fmt::format("{}/.attempts/{}/{}", output, run, made.attempt_);
-  const int place = made.place_->get();
+  made.path_ = fmt::format("{}/{}/{}/{}", output, kAttempts, run, made.attempt_);
+  const int place = made.place_->run.get();
   const auto make = [&] { return mkdirat(place, made.attempt_.c_str(), kDirectoryMode) == 0; };
   if (next.MoveTo(place, made.attempt_) || make()) return made;
   if (errno == EEXIST) made.Remove();  // of an attempt that was given back
@@ -200,26 +232,27 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
 }
 
 Status AttemptDirectory::MoveToResults() const {
-  const std::string result = output_ + "/" + name_;
   MUSTER_TRY(const bool synced, SyncTree(path_));
-  if (const int error = Replace(place_->get(), attempt_, result); error != 0) {
-    if (error != ENOENT || IsIn(place_->get(), attempt_)) return Cannot("rename to", result, error);
+  const Entry attempt{place_->run.get(), attempt_};
+  if (const int error = Replace(attempt, {place_->output.get(), name_}); error != 0) {
+    if (error != ENOENT || IsIn(place_->run.get(), attempt_))
+      return Cannot("rename to", output_ + "/" + name_, error);
     return WithHint(
         Fail(Code::kSystem, "the directory {} was removed while its program ran", path_),
         "leave the rest to the run of this map that began later, if there is one; else start it again");
   }
   if (synced) MUSTER_CHECK(SyncNames(output_));
   Remove();  // the former content, after an exchange
-  if (const UniqueFd failed = OwnIn(output_, "/.failed")) RemoveAll(failed.get(), name_);
+  if (const UniqueFd failed = OwnIn({place_->output, output_}, kFailed)) RemoveAll(failed.get(), name_);
   return {};
 }
 
 std::string AttemptDirectory::MoveToFailed() const {
-  const std::string place = output_ + "/.failed/" + name_;
+  const std::string place = fmt::format("{}/{}/{}", output_, kFailed, name_);
   Status moved;
-  if (const auto failed = MakeOwn(output_ + "/.failed"); !failed) {
+  if (const auto failed = MakeOwn({place_->output, output_}, kFailed); !failed) {
     moved = Fail(failed.error());
-  } else if (const int error = Replace(place_->get(), attempt_, place); error != 0) {
+  } else if (const int error = Replace({place_->run.get(), attempt_}, {failed->get(), name_}); error != 0) {
     moved = Cannot("rename to", place, error);
   }
   if (!moved) {
@@ -231,26 +264,29 @@ std::string AttemptDirectory::MoveToFailed() const {
 }
 
 void AttemptDirectory::Remove() const {
-  if (IsIn(place_->get(), attempt_)) RemoveAll(place_->get(), attempt_);
+  if (IsIn(place_->run.get(), attempt_)) RemoveAll(place_->run.get(), attempt_);
 }
 
 void RemoveOldAttempts(const std::string& output, std::string_view run) {
-  const UniqueFd attempts = OwnIn(output, "/.attempts");
+  const Result<UniqueFd> above = FindOutput(output);
+  if (!above) return;
+  const UniqueFd attempts = OwnIn({*above, output}, kAttempts);
   for (const std::string& name : NamesIn(attempts.get())) {
     if (name != run) RemoveAll(attempts.get(), name);
   }
 }
 
 void RemoveAttemptsOf(const std::string& output, std::string_view run) {
-  const UniqueFd attempts = OwnIn(output, "/.attempts");
+  const Result<UniqueFd> above = FindOutput(output);
+  if (!above) return;
+  const UniqueFd attempts = OwnIn({*above, output}, kAttempts);
   const std::string name(run);
   const UniqueFd place(openat(attempts.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   for (const std::string& entry : NamesIn(place.get())) {
     if (entry.starts_with(kNext)) RemoveAll(place.get(), entry);
   }
   unlinkat(attempts.get(), name.c_str(), AT_REMOVEDIR);
-  rmdir((output + "/.attempts").c_str());
-  rmdir((output + "/.failed").c_str());
+  for (const char* empty : {kAttempts, kFailed}) unlinkat(above->get(), empty, AT_REMOVEDIR);
 }
 
 }  // namespace muster::map

@@ -30,8 +30,12 @@ Status PrepareOutput(const std::string& output);
 inline constexpr const char* kOutputFile = "/stdout";
 inline constexpr const char* kErrorFile = "/stderr";
 
-// OUTPUT/.attempts/RUN, checked and open: its path may lead to another directory later.
-using AttemptsPlace = std::shared_ptr<const UniqueFd>;
+// Checked and open: a path may lead to another directory later.
+struct OpenPlaces {
+  UniqueFd output;  // OUTPUT
+  UniqueFd run;     // OUTPUT/.attempts/RUN
+};
+using AttemptsPlace = std::shared_ptr<const OpenPlaces>;
 
 // Made while a program runs, because three new files may wait for the disk. One thread's.
 class NextDirectory {
@@ -54,6 +58,7 @@ class NextDirectory {
   void Remove();
 
   const std::string output_;
+  const std::string run_;
   const std::string place_path_;
   const std::string name_;
   AttemptsPlace place_;
