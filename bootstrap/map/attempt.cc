@@ -109,11 +109,11 @@ class Attempt {
     }
     ended->took = Clock::now() - began_;
     if (ended->kind == Kind::kInterrupted) directory_.Remove();
+    if (ended->kind == Kind::kDone) return Publish(*std::move(ended));
     if (ended->kind == Kind::kFailed) {
       if (IsFull(directory_.path())) return NoSpace(*ended);
       DescribeFailure(*ended);
     }
-    if (ended->kind == Kind::kDone) MUSTER_CHECK(directory_.MoveToResults());
     return ended;
   }
 
@@ -136,6 +136,17 @@ class Attempt {
   }
 
   static AttemptEnd Failed(std::string why) { return {Kind::kFailed, std::move(why), {}}; }
+
+  // A name that cannot be had is a failure of its item: the next rank would end with it as well.
+  Result<AttemptEnd> Publish(AttemptEnd ended) const {
+    const Status published = directory_.MoveToResults();
+    if (published) return ended;
+    if (published.error().code != Code::kWorkFailed) return Fail(published.error());
+    ended.kind = Kind::kFailed;
+    ended.text =
+        fmt::format("exit 0, but {} (files: {})", ToString(published.error()), directory_.MoveToFailed());
+    return ended;
+  }
 
   Result<AttemptEnd> RunProgram(const StopFlag& stop, NextDirectory& next) {
     MUSTER_TRY(const UniqueFd out, OpenStream(directory_.path() + kOutputFile));
@@ -239,9 +250,10 @@ class Attempt {
 
 Result<AttemptEnd> RunAttempt(const AttemptPlan& plan, const AttemptSlot& slot, const SourceItem& item,
                               uint32_t attempt, const StopFlag& stop, NextDirectory& next) {
-  MUSTER_TRY(AttemptDirectory directory,
-             AttemptDirectory::Create(plan.output, plan.run, item.key, attempt, plan.rank, next));
-  return Attempt(plan, slot, item, attempt, std::move(directory)).Run(stop, next);
+  auto directory = AttemptDirectory::Create(plan.output, plan.run, item.key, attempt, plan.rank, next);
+  if (directory) return Attempt(plan, slot, item, attempt, *std::move(directory)).Run(stop, next);
+  if (directory.error().code != Code::kWorkFailed) return Fail(std::move(directory).error());
+  return AttemptEnd{Kind::kFailed, ToString(directory.error()), {}};
 }
 
 Status CheckProgram(const AttemptPlan& plan, const AttemptSlot& slot) {

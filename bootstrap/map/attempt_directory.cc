@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
@@ -170,6 +171,23 @@ int Replace(const Entry& from, const Entry& to) {
   return replaced;
 }
 
+// Errors that a name may have alone; those of permission may also be its directory's.
+bool IsOfOneName(int error) {
+  return error == EPERM || error == EACCES || error == ENAMETOOLONG || error == EISDIR || error == ENOTDIR ||
+         error == ENOTEMPTY || error == EEXIST || error == EBUSY;
+}
+
+bool MayWrite(int directory, const char* name) {
+  return faccessat(directory, name, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+constexpr const char* kShorten = "shorten the key of this item or the path of map.output";
+
+tl::unexpected<Error> TooLong(const std::string& path) {
+  return WithHint(Fail(Code::kWorkFailed, "cannot make the directory {}: {}", path, ErrnoText(ENAMETOOLONG)),
+                  kShorten);
+}
+
 }  // namespace
 
 Status PrepareOutput(const std::string& output) {
@@ -223,28 +241,55 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
   made.name_ = DirectoryNameOf(key);
   made.attempt_ = fmt::format("{}.{}.{}", made.name_, attempt, rank);
   made.path_ = fmt::format("{}/{}/{}/{}", output, kAttempts, run, made.attempt_);
+  // A program could not begin in it, although it can be made.
+  if (made.path_.size() >= PATH_MAX) return TooLong(made.path_);
   const int place = made.place_->run.get();
   const auto make = [&] { return mkdirat(place, made.attempt_.c_str(), kDirectoryMode) == 0; };
   if (next.MoveTo(place, made.attempt_) || make()) return made;
   if (errno == EEXIST) made.Remove();  // of an attempt that was given back
-  if (!make()) return Cannot("make the directory", made.path_, errno);
-  return made;
+  if (make()) return made;
+  if (errno == ENAMETOOLONG) return TooLong(made.path_);
+  if (errno == EEXIST) return Fail(Code::kWorkFailed, "cannot remove {}, of an earlier attempt", made.path_);
+  return Cannot("make the directory", made.path_, errno);
 }
 
 Status AttemptDirectory::MoveToResults() const {
   MUSTER_TRY(const bool synced, SyncTree(path_));
   const Entry attempt{place_->run.get(), attempt_};
-  if (const int error = Replace(attempt, {place_->output.get(), name_}); error != 0) {
-    if (error != ENOENT || IsIn(place_->run.get(), attempt_))
-      return Cannot("rename to", output_ + "/" + name_, error);
-    return WithHint(
-        Fail(Code::kSystem, "the directory {} was removed while its program ran", path_),
-        "leave the rest to the run of this map that began later, if there is one; else start it again");
-  }
+  if (const int error = Replace(attempt, {place_->output.get(), name_}); error != 0)
+    return CannotPublish(error);
   if (synced) MUSTER_CHECK(SyncNames(output_));
   Remove();  // the former content, after an exchange
   if (const UniqueFd failed = OwnIn({place_->output, output_}, kFailed)) RemoveAll(failed.get(), name_);
   return {};
+}
+
+// Every rank would get the error of one name in turn; that of all names is one of the rank.
+tl::unexpected<Error> AttemptDirectory::CannotPublish(int error_number) const {
+  const std::string result = output_ + "/" + name_;
+  if (error_number == ENOENT && !IsIn(place_->run.get(), attempt_)) {
+    return WithHint(
+        Fail(Code::kSystem, "the directory {} was removed while its program ran", path_),
+        "leave the rest to the run of this map that began later, if there is one; else start it again");
+  }
+  if (!IsOfOneName(error_number)) return Cannot("rename to", result, error_number);
+  const auto failed = [&](std::string_view reason) {
+    return Fail(Code::kWorkFailed, "cannot rename to {}: {}{}", result, ErrnoText(error_number), reason);
+  };
+  if (error_number == ENAMETOOLONG) return WithHint(failed(""), kShorten);
+  struct stat there {};
+  const bool is_there = fstatat(place_->output.get(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+  if (is_there && MayWrite(place_->output.get(), ".")) {
+    if (there.st_uid == geteuid())
+      return WithHint(failed(", in the place of what is there"), "move that away");
+    return WithHint(failed(fmt::format(": what is there belongs to user {}", there.st_uid)),
+                    "have that user move it away, or choose another map.output");
+  }
+  if (!MayWrite(place_->run.get(), attempt_.c_str()) && MayWrite(place_->output.get(), ".")) {
+    return WithHint(failed(": the program took the permission to write its directory"),
+                    "let the program end with chmod u+rwx \"$MUSTER_ITEM_DIR\"");
+  }
+  return Cannot("rename to", result, error_number);
 }
 
 std::string AttemptDirectory::MoveToFailed() const {

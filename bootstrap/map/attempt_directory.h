@@ -67,7 +67,8 @@ class NextDirectory {
 
 class AttemptDirectory {
  public:
-  // `output`: absolute; `run`: the name of this run. Takes `next`, or makes what is missing. Error: kSystem.
+  // `output`: absolute; `run`: the name of this run. Takes `next`, or makes what is missing. Error: kSystem;
+  // kWorkFailed: this item alone cannot have a directory.
   static Result<AttemptDirectory> Create(const std::string& output, std::string_view run,
                                          std::string_view key, uint32_t attempt, int rank,
                                          NextDirectory& next);
@@ -76,7 +77,8 @@ class AttemptDirectory {
   // The name of the result in OUTPUT.
   const std::string& name() const { return name_; }
 
-  // OUTPUT/KEY, with its files on their disk: a commit follows. BLOCKS for the disk. Error: kSystem.
+  // OUTPUT/KEY, with its files on their disk: a commit follows. BLOCKS for the disk. Error: kSystem;
+  // kWorkFailed: the name of this result cannot be had, and OUTPUT takes others.
   Status MoveToResults() const;
   // OUTPUT/.failed/KEY, which is returned; if that fails, the path as it is.
   std::string MoveToFailed() const;
@@ -84,6 +86,7 @@ class AttemptDirectory {
 
  private:
   AttemptDirectory() = default;
+  tl::unexpected<Error> CannotPublish(int error_number) const;
 
   AttemptsPlace place_;
   std::string output_;

@@ -14,13 +14,15 @@ namespace muster::map {
 // Items "i0", "i1", ..., each `line` for sh.
 class Commands {
  public:
-  explicit Commands(const std::string& line, std::vector<std::string> expected = {}, int items = 1) {
+  // In a folder of its own; `output` and `working_directory`: elsewhere.
+  explicit Commands(const std::string& line, std::vector<std::string> expected = {}, int items = 1,
+                    const std::string& output = "", const std::string& working_directory = "") {
     config::MapItems list;
     for (int i = 0; i < items; ++i) list.list.push_back({{"item", "i" + std::to_string(i)}});
     source = *ItemSource::Open(list, "s.yaml:1:1");
-    plan.output = folder.File("out");
+    plan.output = output.empty() ? folder.File("out") : output;
     plan.run = "run";
-    plan.working_directory = folder.path();
+    plan.working_directory = working_directory.empty() ? folder.path() : working_directory;
     plan.command = *ParseTemplates("the command", {"sh", "-c", line}, *source);
     plan.expect = *ParseTemplates("map.expect", expected, *source);
     plan.grace = std::chrono::seconds(20);
