@@ -91,6 +91,17 @@ _release = ctypes.pythonapi.PyBuffer_Release
 _release.argtypes = [ctypes.POINTER(_View)]
 _release.restype = None
 
+# A prototype of its own: those of pythonapi belong to all modules of the process.
+_copy = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(
+    ("PyBytes_FromStringAndSize", ctypes.pythonapi)
+)
+
+
+def copied(address: int, size: int) -> bytes:
+    """The bytes there. The size of ctypes.string_at is a C int: it refuses 2 GiB, and cuts what is longer than 4 GiB."""
+    copy: bytes = _copy(address, size)
+    return copy
+
 
 class Region:
     """`size` bytes at `address`: `count` elements of the type `name`. `type` is its number, None if muster cannot compute with it.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import _library, _world
+from ._buffers import copied
 from ._errors import Error, UsageError
 from ._waiting import GRACE_S
 
@@ -167,7 +168,7 @@ class Queue:
                     one.node.decode(errors="replace"),
                     one.attempts,
                     one.format,
-                    ctypes.string_at(one.data, one.size) if one.size else b"",
+                    copied(one.data, one.size) if one.size else b"",
                 )
         finally:
             self._library.muster_map_records_free(records)

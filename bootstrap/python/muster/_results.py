@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import io
 import json
 import math
 import pickle
 from typing import Any
+
+from ._buffers import copied
 
 # Of muster.h.
 BYTES, JSON, PICKLE = range(3)
@@ -64,7 +65,7 @@ class _Pickler(pickle.Pickler):
             return tensor.__reduce_ex__(_PROTOCOL)
         # A negative that is not computed yet has the bytes of its positive.
         tensor = tensor.resolve_neg().contiguous()
-        data = ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size()) if tensor.numel() else b""
+        data = copied(tensor.data_ptr(), tensor.numel() * tensor.element_size()) if tensor.numel() else b""
         return _tensor, (str(tensor.dtype).rpartition(".")[2], tuple(tensor.shape), data)
 
 

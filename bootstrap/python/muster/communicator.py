@@ -385,7 +385,7 @@ class Communicator:
 
     def _part(self, parts: ctypes.c_void_p, index: int) -> bytes:
         size = self._library.muster_parts_size(parts, index)
-        return ctypes.string_at(self._library.muster_parts_data(parts, index), size) if size else b""
+        return _buffers.copied(self._library.muster_parts_data(parts, index), size) if size else b""
 
     @staticmethod
     def _check(what: str, one_name: str, one: Region, many_name: str, many: Region, factor: int) -> None:
