@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 import types
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, MappingView, Set
 from typing import Any, Callable, Generic, Protocol, TypeVar, Union, cast
 
 from ._errors import UsageError
@@ -27,6 +27,9 @@ class Indexed(Protocol[_T_co]):
 
 Items = Union[Iterable[_T], Indexed[_T]]
 Key = Callable[[_T], str]
+
+# How a table that has no iloc returns its rows.
+_ROWS = {"polars": "to_dicts()", "pyarrow": "to_pylist()"}
 
 # Of an item's JSON as its key; longer ones are cut, and end with a digest.
 LONGEST_KEY = 128
@@ -98,12 +101,30 @@ class Plan(Generic[_T]):
 
 
 def _indexed(items: Items[_T]) -> Indexed[_T]:
-    if isinstance(items, Set):
+    # The views of a dict have its order.
+    if isinstance(items, Set) and not isinstance(items, MappingView):
         raise UsageError("a map over a set: its order differs by process", "pass sorted(items)")
+    _refuse_table(items)
     # A dataset is not copied into memory.
-    if not isinstance(items, Mapping) and hasattr(items, "__getitem__") and hasattr(items, "__len__"):
+    if not _only_iterates(items) and hasattr(items, "__getitem__") and hasattr(items, "__len__"):
         return cast("Indexed[_T]", items)
     return list(cast("Iterable[_T]", items))
+
+
+def _only_iterates(items: object) -> bool:
+    """[] of a dict and of a pandas Series takes labels, and PyTorch's IterableDataset has one that does nothing."""
+    bases = [f"{kind.__module__}.{kind.__name__}" for kind in type(items).__mro__]
+    return isinstance(items, Mapping) or hasattr(items, "iloc") or "torch.utils.data.dataset.IterableDataset" in bases
+
+
+def _refuse_table(items: object) -> None:
+    """[] of a table takes a column in pandas and in Arrow, and so does a loop over it."""
+    package = type(items).__module__.partition(".")[0]
+    rows = _ROWS.get(package, 'to_dict("records")' if hasattr(items, "iloc") else None)
+    if rows is not None and hasattr(items, "columns"):
+        raise UsageError(
+            f"a map over a table ({package}.{type(items).__name__}): its items may be rows or columns", f"pass items.{rows}"
+        )
 
 
 def _keys(items: Indexed[_T], total: int, key: Key[_T] | None, named: bool) -> list[str]:

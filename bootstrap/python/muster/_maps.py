@@ -101,7 +101,8 @@ def map(
     """Calls `function` with each item, on whichever rank is free, and returns the results in the order of the items: on rank 0, and
     None elsewhere. Every rank calls it, with the same items in the same order. Calls muster.init() if there is no group.
 
-    items         a sequence, an iterable, or a dataset (its items are loaded by number, when they are needed)
+    items         a sequence, an iterable, a dataset (its items are loaded by number, when they are needed), or a pandas Series, in
+                  its order. A table is refused: pass its rows, df.to_dict("records").
     batch_size    `function` gets lists of this many items, and returns as many results. Batches are cut from the order of the items:
                   they do not depend on the number of ranks.
     journal       a directory that rank 0's node can write: each result is durable there, once. The next run with the same items

@@ -95,6 +95,14 @@ class Values(Maps):
     def test_of_a_dataset_an_iterator_and_nothing(self):
         self.passes("dataset")
 
+    def test_are_in_the_order_of_items_that_have_labels(self):
+        self.passes("by_position")
+        self.passes("by_position", 2)
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "no pandas")
+    def test_of_pandas(self):
+        self.passes("pandas_items", 2)
+
     @unittest.skipUnless(importlib.util.find_spec("numpy"), "no numpy")
     def test_of_numpy(self):
         self.passes("numpy_results", 2)

@@ -168,6 +168,92 @@ def dataset():
     assert muster.map(lambda item: str(item), [object, 1, 1], gather="all") == ["<class 'object'>", "1", "1"]
 
 
+class Series:
+    """As pandas has it: a loop goes by position, and [] takes labels."""
+
+    def __init__(self, values, labels):
+        self.by_label = dict(zip(labels, values))
+        self.iloc = list(values)
+
+    def __len__(self):
+        return len(self.iloc)
+
+    def __getitem__(self, label):
+        return self.by_label[label]
+
+    def __iter__(self):
+        return iter(self.iloc)
+
+
+class Frame:
+    """A table of pandas: both a loop and [] go by column."""
+
+    iloc = None
+    columns = ["q"]
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, column):
+        return {"q": Series(["a"], [0])}[column]
+
+
+class IterableDataset:
+    """PyTorch's: [] is there, and raises."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        raise NotImplementedError
+
+    def __iter__(self):
+        return iter("abc")
+
+
+IterableDataset.__module__ = "torch.utils.data.dataset"
+
+
+def upper(letter):
+    return letter.upper()
+
+
+def by_position():
+    for labels in ([2, 0, 1], [7, 8, 9]):
+        assert muster.map(upper, Series("abc", labels), gather="all") == ["A", "B", "C"]
+        work = muster.map_items(Series("abc", labels), batch_size=2)
+        for item in work:
+            item.commit([upper(letter) for letter in item.value])
+        assert work.results() == ["A", "B", "C"]
+    assert muster.map(upper, IterableDataset(), gather="all") == ["A", "B", "C"]
+    assert muster.map(str, {"a": 1}.items(), gather="all") == ["('a', 1)"]
+    table = "a map over a table (__main__.Frame): its items may be rows or columns (pass items.to_dict(\"records\"))"
+    assert refusal(muster.map, upper, Frame()) == refusal(muster.map_items, Frame()) == table
+
+
+def refusal(call, *arguments):
+    try:
+        call(*arguments)
+    except muster.UsageError as error:
+        return str(error)
+    raise AssertionError("not refused")
+
+
+def pandas_items():
+    import pandas
+
+    frame = pandas.DataFrame({"q": list("abcd"), "len": [3, 1, 2, 0]}).sort_values("len")
+    frame["answer"] = muster.map(upper, frame["q"], gather="all")
+    assert list(frame["answer"]) == [letter.upper() for letter in frame["q"]], frame
+    assert muster.map(upper, frame[frame["len"] > 1]["q"], gather="all") == ["C", "A"]
+    # Items of numpy are Python's in a loop over a series, and have keys.
+    assert muster.map(square, frame["len"], journal=journal(), gather="all") == [0, 1, 4, 9]
+    assert muster.map(square, frame["len"].index, gather="all", name="index") == [9, 1, 4, 0]
+    assert refusal(muster.map, upper, frame).endswith('(pass items.to_dict("records"))')
+    rows = muster.map(lambda row: row["q"] * row["len"], frame.to_dict("records"), gather="all", name="rows")
+    assert rows == ["", "b", "cc", "aaa"], rows
+
+
 def mistakes():
     def message(*arguments, **options):
         try:
