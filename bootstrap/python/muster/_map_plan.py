@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import functools
 import hashlib
 import json
@@ -9,7 +11,7 @@ import os
 import struct
 import sys
 import types
-from collections.abc import Iterable, Mapping, MappingView, Set
+from collections.abc import Iterable, Iterator, Mapping, MappingView, Set
 from typing import Any, Callable, Generic, Protocol, TypeVar, Union, cast
 
 from ._errors import UsageError
@@ -26,7 +28,8 @@ class Indexed(Protocol[_T_co]):
 
 
 Items = Union[Iterable[_T], Indexed[_T]]
-Key = Callable[[_T], str]
+# Of an item, or one for each of them.
+Key = Union[Callable[[_T], str], Iterable[str]]
 
 # How a table that has no iloc returns its rows.
 _ROWS = {"polars": "to_dicts()", "pyarrow": "to_pylist()"}
@@ -35,6 +38,8 @@ _ROWS = {"polars": "to_dicts()", "pyarrow": "to_pylist()"}
 LONGEST_KEY = 128
 _KEPT = 64
 _LAST_CLASS = 63
+
+_IN_MEMORY = (list, tuple, range, str, bytes, bytearray, memoryview, array.array, collections.deque)
 
 
 class Plan(Generic[_T]):
@@ -58,7 +63,14 @@ class Plan(Generic[_T]):
             keys = [_short(_json(keys[i : i + batch_size]) or "") for i in range(0, self.total, batch_size)]
         self.keys = [text.encode(errors="backslashreplace") for text in keys]
         # Of each item, or of the first item of each batch.
-        self.classes = None if class_of is None else _classes(class_of(self.items[self.where(i).start]) for i in range(self.count))
+        self.classes = None if class_of is None else _classes(self._class_names(class_of))
+
+    def _class_names(self, class_of: Key[_T]) -> Iterator[str]:
+        firsts = (self.where(i).start for i in range(self.count))
+        if callable(class_of):
+            return (class_of(self.items[first]) for first in firsts)
+        names = _one_each("class_of", class_of, self.total)
+        return (names[first] for first in firsts)
 
     @property
     def count(self) -> int:
@@ -129,7 +141,12 @@ def _refuse_table(items: object) -> None:
 
 def _keys(items: Indexed[_T], total: int, key: Key[_T] | None, named: bool) -> list[str]:
     """`named`: results outlive the map, so that each item must differ from every other."""
-    keys = [_key(i, items[i], key, named) for i in range(total)]
+    if key is None or callable(key):
+        # If nothing needs the keys of a dataset, each item is loaded by the rank that does it, and by no other.
+        loads = named or key is not None or _in_memory(items)
+        keys = [_key(i, items[i], key, named) if loads else f"#{i}" for i in range(total)]
+    else:
+        keys = [_checked_key(i, text) for i, text in enumerate(_one_each("key", key, total))]
     if named or key is not None:
         seen: dict[str, int] = {}
         for i, text in enumerate(keys):
@@ -139,7 +156,23 @@ def _keys(items: Indexed[_T], total: int, key: Key[_T] | None, named: bool) -> l
     return keys
 
 
-def _key(number: int, item: _T, key: Key[_T] | None, named: bool) -> str:
+def _in_memory(items: object) -> bool:
+    """Then the keys also show that all ranks have the same items."""
+    kind = type(items)
+    return isinstance(items, _IN_MEMORY) or (kind.__module__, kind.__name__) == ("numpy", "ndarray")
+
+
+def _one_each(what: str, texts: Iterable[str], total: int) -> list[str]:
+    every = [] if isinstance(texts, (str, Set)) else list(texts)
+    if len(every) != total or isinstance(texts, str):
+        raise UsageError(
+            f"map: {what}= is a {type(texts).__name__} of {len(every)} for {total} items",
+            "pass a function of an item, or a str for each item, in their order",
+        )
+    return every
+
+
+def _key(number: int, item: _T, key: Callable[[_T], str] | None, named: bool) -> str:
     if key is None:
         text = _json(item)
         if text is None and named:
@@ -148,7 +181,10 @@ def _key(number: int, item: _T, key: Key[_T] | None, named: bool) -> str:
                 "pass key=: a function of the item that returns its key",
             )
         return f"#{number}" if text is None else _short(text)
-    own = key(item)
+    return _checked_key(number, key(item))
+
+
+def _checked_key(number: int, own: str) -> str:
     if not isinstance(own, str) or "\0" in own:
         raise UsageError(f"the key of item {number} is {own!r}: it must be a str, without zero characters")
     return own

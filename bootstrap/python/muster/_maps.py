@@ -25,6 +25,8 @@ _R = TypeVar("_R")
 
 Gather = Literal["root", "all", "none"]
 
+_HERE = os.path.join(os.path.dirname(__file__), "")
+
 # Of a reason; the library keeps 64 KiB.
 _LONGEST_REASON = 32 << 10
 
@@ -107,11 +109,12 @@ def map(
                   they do not depend on the number of ranks.
     journal       a directory that rank 0's node can write: each result is durable there, once. The next run with the same items
                   does what is left, with any number of ranks. None: results live as long as the map.
-    key           a function of an item that returns a str of its own. None: the item as JSON; a long one is cut, and ends with a
-                  digest
-    class_of      a function of an item that returns its class, a str: items of a class take about equally long. Those of the class
-                  that takes longest go first. Near the job's end, no item is begun that takes longer than 95 of 100 of its class. A
-                  batch has the class of its first item.
+    key           a function of an item that returns a str of its own, or these in the order of the items. None: the item as JSON; a
+                  long one is cut, and ends with a digest. For `key` as a function, and for `journal` without `key`, every rank loads
+                  every item of a dataset once before the map begins: pass keys, as key=dataset["id"], and none does.
+    class_of      a function of an item that returns its class, a str, or these in the order of the items. Items of a class take about
+                  equally long. Those of the class that takes longest go first. Near the job's end, no item is begun that takes longer
+                  than 95 of 100 of its class. A batch has the class of its first item. A function loads items as `key` does.
     name          what is done, a part of the journal's identity: name the model and its settings. None: the function's module and
                   name
     retries       tries after the first, before an item is given up
@@ -126,10 +129,11 @@ def map(
     The results of a generator function are lists: all that it yields for an item. bytes stay bytes, and JSON stays JSON; all other
     results are pickles, tensors of PyTorch on the CPU. A journal's pickles are loaded: trust it as the program.
 
-    An exception of the function is a failed try, and so is the end of the rank that is at work on the item; other ranks go on. When all
-    items have ended, and some were given up, MapError is raised on the ranks that get results (with "none" on rank 0). TimeIsUpError is
-    raised on all ranks if the job ends too soon for the items that are left. If rank 0 is lost and should have the results, the other
-    ranks raise PeerLostError when the items have ended. KeyboardInterrupt and SystemExit end the map on this rank.
+    An exception of the function, or of loading its item, is a failed try, and so is the end of the rank that is at work on the item;
+    other ranks go on. When all items have ended, and some were given up, MapError is raised on the ranks that get results (with "none"
+    on rank 0). TimeIsUpError is raised on all ranks if the job ends too soon for the items that are left. If rank 0 is lost and should
+    have the results, the other ranks raise PeerLostError when the items have ended. KeyboardInterrupt and SystemExit end the map on
+    this rank.
 
     Waits for at most timeouts.collective until rank 0 has read the journal, then without a limit until the items have ended. One map of
     a process at a time, called in one thread. Errors beside these:
@@ -180,7 +184,7 @@ def map(
 class MapItem(Generic[_T]):
     """An item that this rank is to do.
 
-    value    the item; with batch_size a list of items
+    value    the item; with batch_size a list of items. Those of a dataset are loaded at its first use, once a try.
     index    its position in `items`; with batch_size the first of its batch
     key      its key
     attempt  which try this is, from 1
@@ -199,10 +203,17 @@ class MapItem(Generic[_T]):
         self.attempt = attempt
         self.index: int = plan.where(number).start
         self.key: str = plan.keys[number].decode()
-        self.value: _T = plan.value(number)
+        self._value: list[_T] = []  # when it has been loaded
 
     def __repr__(self) -> str:
         return f"<muster.MapItem {self.index} ({self.key}), try {self.attempt}>"
+
+    @property
+    def value(self) -> _T:
+        """The item; with batch_size a list of items. Raises what the dataset raises."""
+        if not self._value:
+            self._value = [self._plan.value(self._number)]
+        return self._value[0]
 
     def commit(self, result: object) -> None:
         """The result. With batch_size: one for each item of the batch. Raises the exception of a pickle that cannot be made. UsageError:
@@ -456,8 +467,10 @@ def _work_in_threads(
 
 
 def _reason(error: BaseException) -> str:
-    """The exception in one line, and its traceback without muster's own frame."""
+    """The exception in one line, and its traceback without the frames of this module that it begins with."""
     line = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " ")
     own = error.__traceback__
-    text = "".join(traceback.format_exception(type(error), error, own.tb_next if own and own.tb_next else own))
+    while own is not None and own.tb_next is not None and own.tb_frame.f_code.co_filename.startswith(_HERE):
+        own = own.tb_next
+    text = "".join(traceback.format_exception(type(error), error, own))
     return f"{line[:1000]}\n{text[-_LONGEST_REASON:]}"

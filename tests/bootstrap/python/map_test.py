@@ -95,6 +95,16 @@ class Values(Maps):
     def test_of_a_dataset_an_iterator_and_nothing(self):
         self.passes("dataset")
 
+    def test_of_a_dataset_whose_items_are_loaded_when_they_are_needed(self):
+        for ranks in (1, 2):
+            self.passes("loaded_once", ranks)
+            self.assertEqual(sorted(map(int, self.notes("loaded"))), sorted([*range(12)] * 3))
+            shutil.rmtree(os.path.join(self.folder, "answers.journal"))
+
+    def test_of_an_item_that_cannot_be_loaded(self):
+        for ranks in (1, 3):
+            self.passes("not_loaded", ranks)
+
     def test_are_in_the_order_of_items_that_have_labels(self):
         self.passes("by_position")
         self.passes("by_position", 2)
@@ -378,10 +388,36 @@ class Names(unittest.TestCase):
                 "assert plan.digest() != Plan([1, 'x', {'b': 1, 'a': (2,)}, 'y' * 201], None, 'j', None).digest()\n"
                 "batches = Plan(list(range(5)), None, 'j', 2)\n"
                 "assert batches.keys == [b'[\"0\",\"1\"]', b'[\"2\",\"3\"]', b'[\"4\"]'], batches.keys\n"
-                "assert (batches.value(2), batches.where(1)) == ([4], range(2, 4))\n",
+                "assert (batches.value(2), batches.where(1)) == ([4], range(2, 4))\n"
+                "given = Plan([1, 2, 3], iter('abc'), 'j', 2)\n"
+                "assert given.keys == [b'[\"a\",\"b\"]', b'[\"c\"]'], given.keys\n",
             ]
         )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_keys_continue_journals_of_earlier_releases(self):
+        """The digests of release 0.1.0."""
+        done = cases.run(
+            [
+                sys.executable,
+                "-c",
+                "from muster._map_plan import Plan\n"
+                "class Rows:\n"
+                "    def __len__(self): return 3\n"
+                "    def __getitem__(self, index): return {'row': index, 'text': 'x' * 200}\n"
+                "for plan in (\n"
+                "    Plan(list(range(100)), None, 'j', None),\n"
+                "    Plan(['a', 'b', '\u00e4' * 100], None, 'j', None),\n"
+                "    Plan(Rows(), None, 'j', None),\n"
+                "    Plan(Rows(), lambda row: str(row['row']), 'j', 2),\n"
+                "    Plan(['a', object], None, None, None),\n"
+                "):\n"
+                "    print(plan.digest().hex()[:16])\n",
+            ]
+        )
+        self.assertEqual(done.stderr, "")
+        digests = "724c32100ccc3570 8e11ea1705084f85 0de01b2c6adb4b09 51dbb459fe2f3fe3 4b578ed61cb1c806"
+        self.assertEqual(done.stdout.split(), digests.split())
 
 
 if __name__ == "__main__":

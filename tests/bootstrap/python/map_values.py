@@ -168,6 +168,61 @@ def dataset():
     assert muster.map(lambda item: str(item), [object, 1, 1], gather="all") == ["<class 'object'>", "1", "1"]
 
 
+class Images:
+    """A dataset that notes in a file of all ranks what is loaded; one of its items cannot be loaded, or not at first."""
+
+    def __init__(self, bad=None, tries=0):
+        self.bad = bad
+        self.tries = tries
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        note("loaded", index)
+        if index == self.bad:
+            self.tries -= 1
+            if self.tries:
+                raise OSError(f"cannot read image {index}")
+        return {"id": index}
+
+
+def image_id(image):
+    return image["id"]
+
+
+def loaded_once():
+    """By the rank that does it."""
+    assert muster.map(image_id, Images(), gather="all") == list(range(12))
+    assert muster.map(lambda batch: [image_id(image) for image in batch], Images(), batch_size=5, gather="all") == list(range(12))
+    keys = [f"image {i}" for i in range(12)]
+    classes = ["large" if i < 3 else "small" for i in range(12)]
+    results = muster.map(image_id, Images(), key=keys, class_of=classes, journal=journal(), gather="all")
+    assert results == list(range(12))
+
+
+def not_loaded():
+    """It fails, and the rank goes on."""
+    before = threading.current_thread(), os.getpid()
+    try:
+        muster.map(image_id, Images(7), retries=1, gather="all")
+        raise AssertionError("no MapError")
+    except muster.MapError as error:
+        assert error.results == [i if i != 7 else None for i in range(12)], error.results
+        failed = error.failed[0]
+        assert (len(error.failed), failed.index, failed.key, failed.attempts) == (1, 7, "#7", 2), failed
+        assert failed.reason.startswith("OSError: cannot read image 7\nTraceback "), failed.reason
+        assert failed.reason.count("  File ") == 1 and "in __getitem__\n" in failed.reason, failed.reason
+    muster.barrier()
+    work = muster.map_items(Images(7, 2), retries=muster.size())
+    for item in work:
+        with item:
+            assert item.value is item.value
+            item.commit(item.value["id"])
+    assert work.results() == list(range(12))
+    assert before == (threading.current_thread(), os.getpid())
+
+
 class Series:
     """As pandas has it: a loop goes by position, and [] takes labels."""
 
@@ -272,6 +327,11 @@ def mistakes():
     assert message(square, [1, 2, 3], key=lambda item: str(item % 2)) == duplicates
     assert message(square, [object()], journal=path).startswith("item 0 (object) is not JSON, and has no key of its own (pass key=")
     assert message(square, [1], key=lambda item: item) == "the key of item 0 is 1: it must be a str, without zero characters"
+    given = "pass a function of an item, or a str for each item, in their order"
+    assert message(square, [1, 2], key=["a"]) == f"map: key= is a list of 1 for 2 items ({given})"
+    assert message(square, [1, 2], class_of="ab") == f"map: class_of= is a str of 0 for 2 items ({given})"
+    assert message(square, [1, 2], key=["a", 2]) == "the key of item 1 is 2: it must be a str, without zero characters"
+    assert message(square, [1, 2], key=["a", "a"]).startswith("items 0 and 1 have the same key: a ")
     assert message(square, [1], batch_size=0) == "a map with batches of 0 items (batch_size must be at least 1)"
     assert message(square, [1], gather="some").startswith("map: gather='some'")
     assert message(square, [1], retries=31).startswith("a map with 31 retries and 1 slots")

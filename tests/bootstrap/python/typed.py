@@ -85,6 +85,7 @@ class Rows:
 
 def datasets() -> None:
     assert_type(muster.map(len, Rows()), Optional[List[int]])
+    assert_type(muster.map(len, Rows(), key=["a"], class_of=iter("a"), journal="out"), Optional[List[int]])
     try:
         muster.map(len, Rows())
     except muster.MapError as error:
