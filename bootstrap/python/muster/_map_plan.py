@@ -226,8 +226,9 @@ def name_of(function: Callable[..., object]) -> str:
     if code is not None and code.co_name == "<lambda>":
         return f"lambda at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
     named: Any = function if hasattr(function, "__qualname__") else type(function)
-    module = main_name() if named.__module__ == "__main__" else named.__module__
-    return f"{module}.{named.__qualname__}"
+    # Methods of C, as str.upper, have the module of their class alone.
+    module = named.__module__ if hasattr(named, "__module__") else getattr(named, "__objclass__", type(named)).__module__
+    return f"{main_name() if module == '__main__' else module}.{named.__qualname__}"
 
 
 def main_name() -> str:

@@ -351,7 +351,7 @@ class Names(unittest.TestCase):
             "    def answer(self, item): pass\n"
             "    def __call__(self, item): pass\n"
             "def inner(): return lambda item: item\n"
-            "for one in (len, Model().answer, Model(), inner(), functools.partial(Model.answer, model='x')):\n"
+            "for one in (len, str.upper, Model().answer, Model(), inner(), functools.partial(Model.answer, model='x')):\n"
             "    print(name_of(one))\n"
             "try:\n"
             "    name_of(functools.partial(len, object()))\n"
@@ -368,6 +368,7 @@ class Names(unittest.TestCase):
             done.stdout.splitlines(),
             [
                 "builtins.len",
+                "builtins.str.upper",
                 "evaluate.Model.answer",
                 "evaluate.Model",
                 "lambda at evaluate.py:6",
