@@ -84,6 +84,26 @@ $ muster run --worse
 muster said --nothing
 ```
 """
+SETTINGS = """
+`--set a.b=1 --set a.c=2`, `--set KEY=VALUE`, `--set a.d`, `--set 'a.e=x y'`
+
+<!-- run -->
+```console
+$ muster run --set a.f=3 -- true
+```
+
+<!-- run: exit 78 -->
+```console
+$ muster run --set a.g=4 -- true
+```
+"""
+
+
+def of_settings():
+    pages = [types.SimpleNamespace(path=path, text=SETTINGS, blocks=blocks.blocks(SETTINGS, pathlib.Path())) for path in ("page", options.REFUSED)]
+    found = [sentence.partition(": because")[0] for sentence in options.refused(pages, lambda together: "because")]
+    wanted = ["--set a.b=1 --set a.c=2", "--set a.e=x y", "--set a.f=3"]
+    yield found == [f"page: muster refuses {each}" for each in wanted], f"settings: {found}"
 
 
 def of_options():
@@ -94,4 +114,4 @@ def of_options():
 
 
 def problems():
-    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options()] if not right] + words.self_test() + questions.self_test()
+    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options(), *of_settings()] if not right] + words.self_test() + questions.self_test()
