@@ -63,6 +63,12 @@ def natives():
     return found
 
 
+def shared_files():
+    """Those of the folder `share`, which deploy/release/wheel makes, for that of the environment: (folder, paths)."""
+    os.chdir(HERE)
+    return [(folder, sorted(os.path.join(folder, name) for name in names)) for folder, _, names in sorted(os.walk("share")) if names]
+
+
 class Programs(Distribution):
     """The wheel is of one platform."""
 
@@ -124,5 +130,6 @@ class Sources(sdist):
 setup(
     distclass=Programs,
     scripts=["muster"],
+    data_files=shared_files(),
     cmdclass={"build_py": BuildLibrary, "build_scripts": BuildCommand, "bdist_wheel": Wheel, "sdist": Sources},
 )

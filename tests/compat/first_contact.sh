@@ -47,12 +47,25 @@ wheel_without_supervisor() { accuracy_of ctl '. venv/bin/activate; srun -N2 -n8 
 tarball_is_installed() {
   as_user ctl 'sh downloads/install downloads/muster-*-linux-x86_64.tar.gz --prefix ~/contact' >"$files/contact" 2>&1
   expect_like 'install and doctor' "$(<"$files/contact")" '*its commands in */contact/bin*glibc 2.*/dev/shm*slurm*'
+  expect 'without a module' "$(as_user ctl 'export PATH=~/contact/bin:$PATH; man -w muster-run muster.yaml
+    PKG_CONFIG_PATH=~/contact/lib/pkgconfig pkg-config --exists muster; . ~/contact/share/bash-completion/completions/muster
+    COMP_WORDS=(muster laun) COMP_CWORD=1; _muster; echo "${COMPREPLY[@]}"; ls ~/contact/share/muster' |
+    sed 's|.*/\(share/man\)|\1|; s/ *$//')" 'share/man/man1/muster-run.1
+share/man/man5/muster.yaml.5
+launch
+configs
+sbatch
+spank'
   classifies 'export PATH=~/contact/bin:$PATH' 'digits/digits --data digits/data/digits.csv'
 }
 tarball_is_unpacked() {
   as_user ctl 'mkdir .local; tar -xzf downloads/muster-*-linux-x86_64.tar.gz -C .local --strip-components=1'
 }
 readonly loads='module use ~/.local/share/modulefiles; module load muster'
+# Nothing but what the user had before.
+tarball_is_removed() {
+  as_user ctl 'sh downloads/install --remove --prefix ~/contact; test -z "$(ls -A contact)"'
+}
 tarball_classifies() { classifies "$loads" 'digits/digits --data digits/data/digits.csv'; }
 
 # With the system's own manual pages.
@@ -111,6 +124,7 @@ check_first_contact() {
   check "$1: the wheel: launch -n 4, srun -N2 -n8" wheel_classifies
   check "$1: the wheel: srun -N2 -n8 python" wheel_without_supervisor
   check "$1: the first contact: install, doctor, launch -n 4, srun -N2 -n8" tarball_is_installed
+  check "$1: install --remove" tarball_is_removed
   check "$1: the tarball is unpacked" tarball_is_unpacked
   check "$1: the tarball: the module is loaded" module_is_loaded
   check "$1: the tarball: launch -n 4, srun -N2 -n8" tarball_classifies

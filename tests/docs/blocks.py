@@ -8,6 +8,9 @@ COMMANDS = ("console", "sh", "bash", "shell")
 CLUSTER = ("link", "power", "throttle")
 FENCE = re.compile(r"^(?P<indent>\s*)(?P<fence>```+|~~~+)\s*(?P<language>[\w+-]*)(?P<rest>.*)$")
 MARK = re.compile(r"^\s*<!--\s*(?P<kind>run|not run|file|cluster|check)\b(?::\s*(?P<value>.*?))?\s*-->\s*$")
+# Names of files that only a clone has.
+CLONE = re.compile(r"(?:^|(?<=[\s\"'=]))(?:\./)?(?:bootstrap|comm|deploy|docs|tests)/[\w./-]+", re.M)
+IN_A_CLONE = "needs a clone"
 INCLUDE = re.compile(r'^\s*--8<-- "(?P<path>[^"]+)"\s*$')
 
 
@@ -104,6 +107,9 @@ def problems(block):
         elif block.language == "text" and re.search(r"^\$ ", block.text, re.M):
             yield "commands in a block of text: write console after the fence"
         return
+    found = CLONE.search(block.text)
+    if found and IN_A_CLONE not in block.value:
+        yield f"a reader without a clone has no {found[0]}: take it from a release, or mark the block <!-- not run: {IN_A_CLONE} -->"
     if not block.mark:
         yield f"a block in {block.language} without a mark: put <!-- run --> or <!-- not run: REASON --> before it (docs/README.md)"
     if block.mark == "not run" and not block.value:

@@ -29,6 +29,12 @@ def python(*extra):
     return pathlib.Path(made.stdout.strip()) / "bin"
 
 
+def copy_shared(root):
+    """What a release has beside bin/muster for its user; a reader of the pages has no clone."""
+    shutil.copytree(TOP / "configs", root / "share/muster/configs")
+    shutil.copytree(TOP / "deploy/sbatch", root / "share/muster/sbatch")
+
+
 class Place:
     """A folder below /tmp, which all nodes of a test cluster share."""
 
@@ -45,6 +51,7 @@ class Place:
             shutil.copy(self._built / name, self._folder / "bin")
         shutil.copytree(TOP / "bootstrap/python/muster", self._folder / "python/muster", ignore=shutil.ignore_patterns("*.so*", "__pycache__"))
         shutil.copy(self._built / "bootstrap/c/libmuster.so", self._folder / "python/muster/libmuster.so.0")
+        copy_shared(self._folder)
 
     def _pack_release(self):
         """As deploy/release/tarball does, of programs for this machine."""
@@ -54,8 +61,7 @@ class Place:
         (root / "lib").mkdir()
         shutil.copy(self._folder / "bin/muster", root / "bin")
         shutil.copy(self._folder / "python/muster/libmuster.so.0", root / "lib")
-        shutil.copytree(TOP / "configs", root / "share/muster/configs")
-        shutil.copytree(TOP / "deploy/sbatch", root / "share/muster/sbatch")
+        copy_shared(root)
         subprocess.run(["tar", "-czf", f"{name}.tar.gz", name], cwd=root.parent, check=True)
         shutil.rmtree(root)
         with open(root.parent / "SHA256SUMS", "w", encoding="utf-8") as sums:
@@ -68,8 +74,6 @@ class Place:
         for path in (self._folder / "release").iterdir():
             os.link(path, home / path.name)
         shutil.copy(TOP / "deploy/install", home)
-        for folder in ("configs", "deploy"):
-            (home / folder).symlink_to(TOP / folder)
         return home
 
     @property

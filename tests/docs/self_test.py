@@ -39,6 +39,14 @@ true
 ```
 no language
 ```
+<!-- run -->
+```sh
+sbatch deploy/sbatch/train.sbatch
+```
+<!-- not run: needs a clone -->
+```sh
+deploy/release/all
+```
 """
 # Shown, written, and the beginning of the difference.
 TRANSCRIPTS = [
@@ -65,9 +73,9 @@ def of_blocks():
     yield blocks.commands(found[0])[0].line == 6, "the line of an output"
     yield found[3].text == "a: 1\n  b: 2" and found[3].value == "a.yaml", "an indented file"
     wrong = [" ".join(blocks.problems(block)) for block in found]
-    yield wrong[0] == wrong[3] == wrong[4] == "", "what is right is refused"
-    expected = ("without a mark", "without a reason", "none of", "without a language")
-    yield all(words in what for words, what in zip(expected, (wrong[1], wrong[2], wrong[5], wrong[6]))), "what is wrong is not found"
+    yield wrong[0] == wrong[3] == wrong[4] == wrong[8] == "", "what is right is refused"
+    expected = ("without a mark", "without a reason", "none of", "without a language", "without a clone has no deploy/sbatch/train.sbatch")
+    yield all(words in what for words, what in zip(expected, (wrong[1], wrong[2], wrong[5], wrong[6], wrong[7]))), "what is wrong is not found"
 
 
 def of_transcripts():
