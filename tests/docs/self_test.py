@@ -4,6 +4,7 @@ import pathlib
 import types
 
 import blocks
+import links
 import options
 import questions
 import transcript
@@ -122,4 +123,4 @@ def of_options():
 
 
 def problems():
-    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options(), *of_settings()] if not right] + words.self_test() + questions.self_test()
+    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options(), *of_settings()] if not right] + words.self_test() + questions.self_test() + links.self_test()
