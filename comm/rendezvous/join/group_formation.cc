@@ -119,6 +119,7 @@ void GroupFormation::ScheduleHello() {
 
 void GroupFormation::SendHello() {
   if (!attached()) return;
+  const size_t sent_before = members_.sent();
   std::vector<Hello> hellos = members_.TakeUnsent();
   if (hellos.empty()) return;
   if (const std::string host = upstream_.LocalHost(); !host.empty()) {
@@ -130,13 +131,29 @@ void GroupFormation::SendHello() {
     }
   }
   for (const Hello& hello : hellos) upstream_.Send(Encode(hello));
+  if (accepted()) AcceptAgain(members_.SentSince(sent_before));
 }
 
-// Each child receives it once, also if the node's ranks go up in several hellos: 64 ranks that wake up for
-// each part of their node are most of the load of a crowded node.
+// Each child receives it twice at most, also if the node's ranks go up in several hellos: 64 ranks that wake up for each part of their
+// node are most of the load of a crowded node. The second one means that its hello has gone up.
 void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, bool first) {
   events_.on_accepted();
-  if (first) children_->SendAll(Encode(AcceptanceOfChildren(remaining_milliseconds)));
+  if (!first) return;
+  const std::set<ChildLinks::Source> sent = members_.SentSince(0);
+  const Bytes acceptance = Encode(AcceptanceOfChildren(remaining_milliseconds));
+  for (const auto& [source, child] : children_->all()) {
+    // The others of this node receive it when their hello goes up.
+    if (!child.same_node || sent.contains(source)) child.stream->Send(acceptance);
+  }
+}
+
+// A rank of this node received the first one when it came.
+void GroupFormation::AcceptAgain(const std::set<ChildLinks::Source>& children) {
+  const Bytes acceptance = Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline())));
+  for (const ChildLinks::Source source : children) {
+    const ChildLinks::Child* const child = children_->Find(source);
+    if (child != nullptr && child->same_node) child->stream->Send(acceptance);
+  }
 }
 
 Acceptance GroupFormation::AcceptanceOfChildren(uint64_t remaining_milliseconds) const {

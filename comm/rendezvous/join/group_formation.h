@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,8 @@ class GroupFormation {
   // One of the process above; -1: it has not accepted this one.
   int upstream_rank() const { return upstream_.rank(); }
   const TreePlace& place() const { return place_; }
+  // This process need not take its place: the root has noticed its end.
+  bool lost_known_leader() const { return upstream_.lost_known_leader(); }
   // A leader that this process reports in its place.
   const std::optional<ProcessInfo>& lost_leader() const { return members_.lost_leader(); }
   // The first; it goes to each upstream.
@@ -115,6 +118,7 @@ class GroupFormation {
   void OnHello(ChildLinks::Source source, const Hello& hello);
   void ScheduleHello();
   void SendHello();
+  void AcceptAgain(const std::set<ChildLinks::Source>& children);
   void FillRoster(ChildLinks::Source source, const Hello& hello);
   void Form(FormedGroup group, ByteView frame);
 

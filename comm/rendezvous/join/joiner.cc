@@ -86,6 +86,8 @@ void Joiner::Lead() {
 
 void Joiner::StartAgain() {
   if (formation_.leader()) return root_.Go();
+  // The root is another process.
+  if (formation_.lost_known_leader()) return root_.Search();
   if (const auto& lost = formation_.lost_leader())
     return lost->refused->code == Code::kAuthentication ? root_.Go() : meeting_.TakeOver();
   meeting_.Start();

@@ -19,6 +19,7 @@ constexpr Duration kVerdictGrace = std::chrono::seconds(5);
 void UpstreamLink::Attach(std::unique_ptr<net::FrameStream> stream, std::string name) {
   stream_ = std::move(stream);
   name_ = std::move(name);
+  acceptances_ = 0;
   stream_->Start([this](ByteView frame) { OnFrame(frame); },
                  [this](const Error& reason) { OnClosed(reason); });
   // On another node the handshake compares them.
@@ -62,6 +63,7 @@ void UpstreamLink::OnAccepted(Acceptance acceptance) {
   accepted_ = true;
   parked_ = false;
   acceptance_ = std::move(acceptance);
+  ++acceptances_;
   name_ = fmt::format("{} on {}", FormatRanks(acceptance_.ranks), acceptance_.node);
   if (!request_.self.refused && !leader_lost_)
     deadline_.Set(FromMilliseconds(acceptance_.remaining_milliseconds) + kVerdictGrace);
@@ -99,10 +101,12 @@ void UpstreamLink::OnClosed(const Error& reason) {
 }
 
 // The root notices the end of a leader that it has accepted. Else no other process may notice it: the leader
-// was the root itself, or had not found the root.
+// was the root itself, or had not found the root. The second acceptance means that this process's hello has gone up: without it
+// the root would stay for this process.
 void UpstreamLink::OnLeaderClosed() {
   Failure failure = EndedWhileForming(acceptance_.ranks, acceptance_.node);
-  if (acceptance_.known_above) return events_.on_failed(std::move(failure), false);
+  if (acceptance_.known_above && acceptances_ > 1) return events_.on_failed(std::move(failure), false);
+  lost_known_leader_ = acceptance_.known_above;
   LoseLeader(std::move(failure.error));
 }
 

@@ -57,6 +57,8 @@ class UpstreamLink {
   int rank() const { return acceptance_.ranks.empty() ? -1 : acceptance_.ranks.front(); }
   bool accepted() const { return accepted_; }
   bool parked() const { return parked_; }
+  // The leader of this node has ended, the root has noticed it, and may not have the hello of this process.
+  bool lost_known_leader() const { return lost_known_leader_; }
   // The local address that the connection uses; empty if it does not leave the node.
   std::string LocalHost() const;
   // The root's, if it is known. This process's own is later: the root's failure must arrive first.
@@ -84,9 +86,11 @@ class UpstreamLink {
   std::string name_;
   bool is_local_ = false;  // the leader of this node
   Acceptance acceptance_;  // the last one
+  int acceptances_ = 0;
   bool accepted_ = false;
   bool parked_ = false;
   bool leader_lost_ = false;  // of this node
+  bool lost_known_leader_ = false;
 };
 
 }  // namespace muster::rendezvous

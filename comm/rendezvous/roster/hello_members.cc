@@ -67,6 +67,12 @@ std::vector<Hello> HelloMembers::TakeUnsent() {
   return unsent;
 }
 
+std::set<HelloMembers::Source> HelloMembers::SentSince(size_t before) const {
+  std::set<Source> sources;
+  for (size_t i = std::max<size_t>(before, 1); i < sent_; ++i) sources.insert(below_[i - 1].first);
+  return sources;
+}
+
 const ProcessInfo& HelloMembers::SpeakerOf(Source source) const {
   return std::ranges::find(below_, source, &Below::value_type::first)->second;
 }

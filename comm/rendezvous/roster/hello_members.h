@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,9 @@ class HelloMembers {
   std::vector<Hello> TakeUnsent();
   // There is another process above.
   void SendAllAgain() { sent_ = 0; }
+  size_t sent() const { return sent_; }
+  // The connections below with a hello that has been taken since sent() was `before`.
+  std::set<Source> SentSince(size_t before) const;
 
   // The process at the other end: the first of its hello.
   const ProcessInfo& SpeakerOf(Source source) const;

@@ -16,6 +16,8 @@ constexpr ptrdiff_t kMostBytesLeft = 64 << 10;
 constexpr ptrdiff_t kMostBytes = 16 << 20;
 // JoinRequest::late_nodes, and a pause between two attempts to reach the root.
 constexpr Duration kKnownToAll = std::chrono::seconds(15);
+// If no rank is still to come: JoinRequest::leader_patience, then the end of connections.
+constexpr Duration kKnownToAllThere = std::chrono::seconds(7);
 // Two attempts of 1.5 s to reach a node, and what the root of a failed group does besides.
 constexpr Duration kSilentNodesKnown = std::chrono::seconds(4);
 
@@ -71,8 +73,11 @@ class Judgement {
   // A process of the node has seen the end of the one that was killed, and can report it to all that are there.
   void JudgeWaits() {
     std::map<int, Time> known;  // by launch
+    std::map<int, Time> last;   // process's start
     for (const Outcome& outcome : outcomes_) {
       const Damage& damage = DamageOf(outcome);
+      Time& latest = last[PlanOf(outcome).launch];
+      latest = outcome.process == nullptr ? Time::max() : std::max(latest, outcome.began);
       if (!damage.whole || damage.causes != 1 || !IsWitness(outcome, damage)) continue;
       const auto [first, is_first] = known.emplace(PlanOf(outcome).launch, outcome.ended_at);
       if (!is_first) first->second = std::min(first->second, outcome.ended_at);
@@ -80,7 +85,11 @@ class Judgement {
     for (const Outcome& outcome : outcomes_) {
       const auto found = known.find(PlanOf(outcome).launch);
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
-      if (outcome.ended_at > found->second + kKnownToAll) Add(fmt::format("waits: {}", Name(outcome)));
+      // In a tree, the late ranks of a leader below the killed one are not reported around it.
+      const bool star = scenario_.launches[static_cast<size_t>(found->first)].fan_out == rendezvous::kFanOut;
+      const bool all_are_there = star && last[found->first] < found->second;
+      if (outcome.ended_at > found->second + (all_are_there ? kKnownToAllThere : kKnownToAll))
+        Add(fmt::format("waits: {}", Name(outcome)));
     }
   }
 

@@ -37,8 +37,14 @@ MUTATIONS = {
     "lost_leader_is_not_reported": (
         "comm/rendezvous/join",
         "upstream_link.cc",
-        "  if (acceptance_.known_above) return",
+        "  if (acceptance_.known_above && acceptances_ > 1) return",
         "  if (accepted_) return",
+    ),
+    "hello_below_a_lost_leader_is_lost": (
+        "comm/rendezvous/join",
+        "upstream_link.cc",
+        " && acceptances_ > 1)",
+        ")",
     ),
     "reports_end_with_the_leader_above": (
         "comm/rendezvous/control",

@@ -112,6 +112,30 @@ TEST_F(JoinerFailureTest, ALeaderThatEndsMeanwhileIsNamed) {
   EXPECT_EQ(group[2].refused()->error, EndedWhileForming("rank 1 on b"));
 }
 
+// The hello of its last follower had not gone up: the root stayed for that rank.
+TEST_F(JoinerFailureTest, AFollowerThatIsNotInTheHelloOfItsLostLeaderReportsToTheRoot) {
+  Make({"a", "b", "b", "b", "b"});
+  SetAll([](JoinRequest& request) {
+    request.late_nodes = seconds(60);
+    request.leader_patience = milliseconds(10);
+  });
+  TestGroup group(loop, {requests[0], requests[1], requests[2]});
+  loop.For(milliseconds(100));
+  TestRank late(*loop, requests[3]);
+  late.Start();
+  loop.Settle();
+  group.Kill(1);
+  TestRank last(*loop, requests[4]);
+  last.Start();
+  const Error error = EndedWhileForming("rank 1 on b");
+  EXPECT_TRUE(group.AllRefusedWith(error));
+  for (TestRank* const rank : {&late, &last}) {
+    ASSERT_TRUE(loop.Until([&] { return rank->ended(); }));
+    ASSERT_TRUE(rank->refused());
+    EXPECT_EQ(rank->refused()->error, error);
+  }
+}
+
 // Its followers know it, and no other process does: one of them is there in its place for those who come later.
 TEST_F(JoinerFailureTest, ARootThatEndsBeforeOthersComeIsReportedByItsFollowers) {
   Make({"a", "a", "a", "b"});
