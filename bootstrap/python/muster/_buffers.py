@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
 from ._errors import UsageError
@@ -50,6 +51,10 @@ _FORMATS = {
     ("f", 4): F32,
     ("d", 8): F64,
 }
+
+# Letters of the buffer protocol for objects of Python, pointers and functions; names of fields stand between colons.
+_POINTERS = frozenset("OPXz&")
+_FIELD_NAME = re.compile(":[^:]*:")
 
 _TENSORS = {
     "torch.int8": I8,
@@ -170,6 +175,11 @@ def region(what: str, thing: Memory | None, writable: bool = False) -> Region:
         ) from None
     view = exported.view
     type_, name = _element_type(view)
+    if not _POINTERS.isdisjoint(_FIELD_NAME.sub("", name)):
+        raise UsageError(
+            f"{what}: {type(thing).__name__} has elements of type {name}, which are pointers into the memory of this process",
+            "pass objects to broadcast, gather or all_gather, which send them as pickles",
+        )
     return Region(view.buf, view.len, view.itemsize, type_, name, exported)
 
 

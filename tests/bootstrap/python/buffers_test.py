@@ -2,6 +2,7 @@
 """Memory of the caller, and copies of the library's."""
 
 import glob
+import importlib.util
 import os
 import sys
 import unittest
@@ -43,6 +44,52 @@ class Copies(Programs):
         for name in glob.glob(os.path.join(cases.PACKAGE, "muster/*.py")):
             with open(name, encoding="utf-8") as file:
                 self.assertFalse("string_at(" in file.read(), name)
+
+
+REFUSED = """
+import ctypes
+import muster
+
+def refusal(call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except muster.UsageError as error:
+        return error
+    raise AssertionError("not refused")
+
+comm = muster.init()
+"""
+
+
+class Pointers(Programs):
+    """No object of one process is one of another: the receiver would crash."""
+
+    message = "has elements of type {}, which are pointers into the memory of this process"
+    hint = "pass objects to broadcast, gather or all_gather, which send them as pickles"
+
+    def test_are_not_moved(self):
+        self.passes(
+            REFUSED + "objects = (ctypes.py_object * 1)('a')\n"
+            "calls = [(comm.send, objects, 0), (comm.all_to_all, objects, objects), (comm.broadcast_buffer, objects),\n"
+            "    (comm.scatter, objects, objects), (comm.all_gather_bytes, objects), (comm.gather_buffer, objects, None)]\n"
+            "for call, *arguments in calls:\n"
+            "    error = refusal(call, *arguments)\n"
+            f"    assert error.message == call.__name__ + ': py_object_Array_1 {self.message.format('<O')}', error\n"
+            f"    assert error.hint == {self.hint!r}, error\n"
+            "class Named(ctypes.Structure): _fields_ = [('id', ctypes.c_int), ('name', ctypes.c_char_p)]\n"
+            "refusal(comm.broadcast_buffer, (Named * 2)())\n"
+            "class Plain(ctypes.Structure): _fields_ = [('Offset', ctypes.c_int), ('POz', ctypes.c_double)]\n"
+            "comm.broadcast_buffer((Plain * 2)())\n"
+        )
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "no numpy")
+    def test_of_numpy_are_not_moved(self):
+        self.passes(
+            REFUSED + "import numpy\n"
+            "refusal(comm.gather_buffer, numpy.array(['a', 1], dtype=object), numpy.empty(2, dtype=object))\n"
+            "refusal(comm.broadcast_buffer, numpy.zeros(2, dtype=[('id', 'i4'), ('text', 'O')]))\n"
+            "comm.broadcast_buffer(numpy.zeros(2, dtype=[('Offset', 'i4'), ('Points', 'c16'), ('z', 'S3')]))\n"
+        )
 
 
 if __name__ == "__main__":
