@@ -18,7 +18,7 @@ from ._map_end import Journal
 from ._map_plan import Items, Key, Plan, main_name, name_of
 from ._map_queue import MapOutcome, Queue
 from ._waiting import LOOK_S
-from .communicator import Timeout, _nanoseconds
+from .communicator import Timeout, _integer, _nanoseconds
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -412,6 +412,7 @@ def _begin(
     nanoseconds = 0 if timeout is None else _nanoseconds(timeout)
     if timeout is not None and nanoseconds <= 0:
         raise UsageError(f"a map with a timeout of {timeout}", "it must be more than 0")
+    retries, slots = _integer("map", "number of retries", retries), _integer("map", "number of slots", slots)
     if not 0 <= retries <= 30 or slots < 1:
         raise UsageError(f"a map with {retries} retries and {slots} slots", "pass 0 to 30 retries, and at least one slot")
     path = None if journal is None else os.path.abspath(os.fsencode(journal))

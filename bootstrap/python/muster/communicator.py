@@ -44,11 +44,19 @@ def _number(value: float) -> ctypes.c_int64 | ctypes.c_double:
     return ctypes.c_double(value)
 
 
-def _rank(what: str, rank: int) -> int:
+def _integer(what: str, name: str, value: int) -> int:
+    """For a C int, which ctypes would cut out of any other number."""
     try:
-        return operator.index(rank)
+        index = operator.index(value)
     except TypeError:
-        raise UsageError(f"{what}: {rank!r} is not a rank", "pass an integer") from None
+        raise UsageError(f"{what}: {value!r} is not a {name}", "pass an integer") from None
+    if not -(2**31) <= index < 2**31:
+        raise UsageError(f"{what}: the {name} {index} does not fit into 32 bits", "pass an integer from -2**31 to 2**31 - 1")
+    return index
+
+
+def _rank(what: str, rank: int) -> int:
+    return _integer(what, "rank", rank)
 
 
 class Communicator:
@@ -179,6 +187,7 @@ class Communicator:
 
     def node_of(self, rank: int) -> int:
         """The index of the rank's node; -1 after the end, and in a forked child. UsageError: there is no such rank."""
+        rank = _rank("node_of", rank)
         if not 0 <= rank < self.size:
             raise UsageError(f"rank {rank} is not one of the {self.size} ranks 0-{self.size - 1}")
         index: int = self._library.muster_node_of(self._pointer, rank)
@@ -188,6 +197,7 @@ class Communicator:
         """The addresses of the node with this index that other nodes can reach, best first. [] on a single node, after the end, in a
         forked child, and if there is no such node."""
         found: list[str] = []
+        node = _integer("node_addresses", "node", node)
         while True:
             address: bytes | None = self._library.muster_node_address(self._pointer, node, len(found))
             if address is None:
@@ -202,12 +212,13 @@ class Communicator:
 
     def broadcast(self, obj: Any = None, src: int = 0, *, timeout: Timeout = None) -> Any:
         """Returns the object of rank `src` on every rank."""
+        src = _rank("broadcast", src)
         mine = pickle.dumps(obj) if self.rank == src else b""
         return pickle.loads(self.broadcast_bytes(mine, src, timeout=timeout))
 
     def gather(self, obj: Any, dst: int = 0, *, timeout: Timeout = None) -> list[Any] | None:
         """Returns the objects of all ranks, in rank order, on rank `dst`; None elsewhere."""
-        parts = self.gather_bytes(pickle.dumps(obj), dst, timeout=timeout)
+        parts = self.gather_bytes(pickle.dumps(obj), _rank("gather", dst), timeout=timeout)
         return None if parts is None else [pickle.loads(part) for part in parts]
 
     def all_gather(self, obj: Any, *, timeout: Timeout = None) -> list[Any]:
@@ -222,7 +233,8 @@ class Communicator:
 
     def gather_bytes(self, data: Memory, dst: int = 0, *, timeout: Timeout = None) -> list[bytes] | None:
         """Returns the bytes of each rank, in rank order, on rank `dst`; None elsewhere."""
-        parts = self._bytes_call("gather_bytes", data, _rank("gather_bytes", dst), _nanoseconds(timeout))
+        dst = _rank("gather_bytes", dst)
+        parts = self._bytes_call("gather_bytes", data, dst, _nanoseconds(timeout))
         return parts if self.rank == dst else None
 
     def all_gather_bytes(self, data: Memory, *, timeout: Timeout = None) -> list[bytes]:
@@ -257,7 +269,8 @@ class Communicator:
 
     def reduce(self, buffer: _M, dst: int = 0, op: Operation = "sum", *, timeout: Timeout = None) -> _M:
         """Reduces the buffers of all ranks into the buffer of rank `dst`; the buffers of the other ranks do not change."""
-        is_root = self.rank == _rank("reduce", dst)
+        dst = _rank("reduce", dst)
+        is_root = self.rank == dst
         region = _buffers.reducible("reduce", buffer, writable=is_root)
         receive = region.address if is_root else None
         operation = _buffers.operation(op)
@@ -268,16 +281,18 @@ class Communicator:
 
     def broadcast_buffer(self, buffer: _M, src: int = 0, *, timeout: Timeout = None) -> _M:
         """Copies the elements of rank `src` into the buffer of every rank."""
-        region = _buffers.region("broadcast_buffer", buffer, writable=self.rank != _rank("broadcast_buffer", src))
+        src = _rank("broadcast_buffer", src)
+        region = _buffers.region("broadcast_buffer", buffer, writable=self.rank != src)
         self._call("broadcast", region.address, *region.moved(), src, _nanoseconds(timeout), keep=region)
         return buffer
 
     def gather_buffer(self, send: Memory, receive: _O, dst: int = 0, *, timeout: Timeout = None) -> _O:
         """Copies the elements of all ranks, in rank order, into `receive` on rank `dst`, which has size times as many. The other ranks
         pass None."""
+        dst = _rank("gather_buffer", dst)
         mine = _buffers.region("gather_buffer", send)
         every = None
-        if self.rank == _rank("gather_buffer", dst):
+        if self.rank == dst:
             every = _buffers.region("gather_buffer", receive, writable=True)
             self._check("gather_buffer", "send", mine, "receive", every, self.size)
         address = every.address if every else None
@@ -295,9 +310,10 @@ class Communicator:
     def scatter(self, send: Memory | None, receive: _M, src: int = 0, *, timeout: Timeout = None) -> _M:
         """Copies one block of `send` on rank `src` into `receive` on each rank; `send` has size times the elements of `receive`. The
         other ranks pass None."""
+        src = _rank("scatter", src)
         mine = _buffers.region("scatter", receive, writable=True)
         every = None
-        if self.rank == _rank("scatter", src):
+        if self.rank == src:
             every = _buffers.region("scatter", send)
             self._check("scatter", "receive", mine, "send", every, self.size)
         address = every.address if every else None
@@ -353,10 +369,19 @@ class Communicator:
 
     def split(self, color: int, key: int = 0, *, timeout: Timeout = None) -> Communicator | None:
         """Returns a communicator of all ranks that pass the same color, ordered by key, then by rank. A rank with a negative color
-        takes part in the call and gets None."""
+        takes part in the call and gets None. Both are integers of 32 bits."""
+        color, key = self._color(color), _integer("split", "key", key)
         part = ctypes.c_void_p()
         self._call("split", color, key, _nanoseconds(timeout), ctypes.byref(part), keep=part)
         return Communicator(self._library, self._wait, part.value, True) if part.value else None
+
+    @staticmethod
+    def _color(color: int) -> int:
+        try:
+            return _integer("split", "color", color)
+        except UsageError as error:
+            remedy = "number the parts from 0: sorted(set(muster.all_gather(name))).index(name)"
+            raise UsageError(error.message, remedy) from None
 
     # ---- maps (muster.map) ----
 

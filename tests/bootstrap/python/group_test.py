@@ -44,6 +44,9 @@ class Group(unittest.TestCase):
     def test_parts_of_the_group(self):
         self.passes("parts")
 
+    def test_integers_of_every_kind(self):
+        self.passes("integers")
+
     def test_mistakes_break_nothing(self):
         self.passes("mistakes")
 

@@ -125,6 +125,24 @@ def parts(comm):
         raise AssertionError("a freed communicator works")
 
 
+class Two:
+    """An integer, as numpy has them."""
+
+    def __index__(self):
+        return 2
+
+
+def integers(comm):
+    assert muster.broadcast(comm.rank, src=Two()) == 2
+    assert muster.gather(comm.rank, dst=Two()) == ([0, 1, 2] if comm.rank == 2 else None)
+    assert muster.gather_bytes(b"", dst=Two()) == ([b""] * 3 if comm.rank == 2 else None)
+    mine = array.array("i", [1])
+    assert muster.reduce(mine, dst=Two())[0] == (3 if comm.rank == 2 else 1)
+    assert muster.split(Two(), key=Two()).size == 3
+    assert muster.split(2**31 - 1, key=-(2**31)).size == 3
+    assert comm.node_of(Two()) == 0
+
+
 def mistakes(comm):
     cases = [
         (lambda: muster.all_reduce(b"abc"), "all_reduce: bytes cannot be used as writable, contiguous memory: "),
@@ -150,6 +168,20 @@ def mistakes(comm):
         (lambda: muster.barrier(timeout=0), "Barrier: the timeout must be more than 0"),
         (lambda: muster.broadcast(1, src=3), "BroadcastBytes: root 3 is not one of the 3 ranks 0-2"),
         (lambda: comm.node_of(3), "rank 3 is not one of the 3 ranks 0-2"),
+        (lambda: comm.node_of(0.5), "node_of: 0.5 is not a rank"),
+        (lambda: comm.node_addresses(2**32), "node_addresses: the node 4294967296 does not fit into 32 bits"),
+        (lambda: muster.split(1.5), "split: 1.5 is not a color"),
+        (lambda: muster.split("a"), "split: 'a' is not a color"),
+        (lambda: muster.split(2**31), "split: the color 2147483648 does not fit into 32 bits"),
+        (lambda: muster.split(0, -(2**31) - 1), "split: the key -2147483649 does not fit into 32 bits"),
+        (lambda: muster.split(0, key=0.5), "split: 0.5 is not a key"),
+        (lambda: muster.broadcast(1, src=2**32), "broadcast: the rank 4294967296 does not fit into 32 bits"),
+        (lambda: muster.gather(1, dst=2**32), "gather: the rank 4294967296 does not fit into 32 bits"),
+        (lambda: muster.gather(1, dst="1"), "gather: '1' is not a rank"),
+        (lambda: muster.reduce(array.array("d", [1]), dst=2**32), "reduce: the rank 4294967296 does not fit into 32 bits"),
+        (lambda: muster.recv(bytearray(1), src=2**32), "recv: the rank 4294967296 does not fit into 32 bits"),
+        (lambda: muster.map(len, [], retries=1.5), "map: 1.5 is not a number of retries"),
+        (lambda: muster.map(len, [], slots=2**32 + 1), "map: the number of slots 4294967297 does not fit into 32 bits"),
     ]
     for case, expected in cases:
         try:
