@@ -344,9 +344,9 @@ class Communicator:
         out = _buffers.region("all_to_all", send)
         into = _buffers.region("all_to_all", receive, writable=True)
         self._check("all_to_all", "send", out, "receive", into, 1)
+        if out.count % self.size:
+            raise UsageError(f"all_to_all: {out.count} elements are not {self.size} blocks of equal length")
         count, type_ = out.moved()
-        if count % self.size:
-            raise UsageError(f"all_to_all: {count} elements are not {self.size} blocks of equal length")
         self._call(
             "all_to_all", out.address, into.address, count // self.size, type_, _nanoseconds(timeout), keep=(out, into)
         )

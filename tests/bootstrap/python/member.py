@@ -1,6 +1,7 @@
 """The program of the ranks of group_test.py: member.py FUNCTION."""
 
 import array
+import ctypes
 import os
 import signal
 import sys
@@ -125,6 +126,12 @@ def parts(comm):
         raise AssertionError("a freed communicator works")
 
 
+class Color(ctypes.Structure):
+    """3 bytes: muster does not compute with it."""
+
+    _fields_ = [("red", ctypes.c_uint8), ("green", ctypes.c_uint8), ("blue", ctypes.c_uint8)]
+
+
 class Two:
     """An integer, as numpy has them."""
 
@@ -163,6 +170,11 @@ def mistakes(comm):
         ),
         (
             lambda: muster.all_to_all(bytearray(4), bytearray(4)),
+            "all_to_all: 4 elements are not 3 blocks of equal length",
+        ),
+        (
+            # Moved as 12 bytes, which can be cut into 3 parts.
+            lambda: muster.all_to_all((Color * 4)(), (Color * 4)()),
             "all_to_all: 4 elements are not 3 blocks of equal length",
         ),
         (lambda: muster.barrier(timeout=0), "Barrier: the timeout must be more than 0"),
