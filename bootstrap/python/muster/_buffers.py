@@ -33,6 +33,9 @@ Operation = Literal["sum", "prod", "min", "max", "avg"]
 I8, U8, I32, I64, U64, F16, BF16, F32, F64 = range(9)
 OPERATIONS: dict[str, int] = {"sum": 0, "prod": 1, "min": 2, "max": 3, "avg": 4}
 
+# A sum of bool is "or", and a product is "and", as in PyTorch.
+_OF_BOOL = {"sum": "max", "prod": "min"}
+
 # Letters of the struct module, with the bytes of an element.
 _FORMATS = {
     ("b", 1): I8,
@@ -188,13 +191,19 @@ def reducible(what: str, thing: Memory | None, writable: bool = False) -> Region
     if found.type is None:
         raise UsageError(
             f"{what}: muster cannot compute with elements of type {found.name}",
-            "use int8, uint8, int32, int64, uint64, float16, bfloat16, float32 or float64",
+            "use bool, int8, uint8, int32, int64, uint64, float16, bfloat16, float32 or float64",
         )
     return found
 
 
-def operation(name: Operation) -> int:
+def operation(what: str, name: Operation, elements: Region) -> int:
     try:
-        return OPERATIONS[name]
+        number = OPERATIONS[name]
     except (KeyError, TypeError):
         raise UsageError(f"{name!r} is no operation", f"use one of {', '.join(OPERATIONS)}") from None
+    if elements.name.lstrip("@=<>") not in ("?", "torch.bool"):
+        return number
+    if name == "avg":
+        raise UsageError(f"{what}: elements of type {elements.name} have no average", "convert them to float32 first")
+    # The sum of 256 bytes of 1 is 0.
+    return OPERATIONS[_OF_BOOL.get(name, name)]

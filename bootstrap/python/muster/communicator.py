@@ -78,8 +78,9 @@ class Communicator:
     All but UsageError break the communicator and fail the whole group, on all ranks: every later call raises the same error.
 
     `buffer`, `send` and `receive` are contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on
-    the CPU. Calls that only move elements take every element type. Calls that compute take int8, uint8, int32, int64, uint64,
-    float16, bfloat16, float32 and float64. `op` is "sum", "prod", "min", "max" or "avg". `src` and `dst` are ranks of this group,
+    the CPU. Calls that only move elements take every element type except objects and pointers. Calls that compute take bool, int8,
+    uint8, int32, int64, uint64, float16, bfloat16, float32 and float64. `op` is "sum", "prod", "min", "max" or "avg". Of bool a sum and
+    a maximum are "or", a product and a minimum are "and", as in PyTorch, and there is no average. `src` and `dst` are ranks of this group,
     also if it is a part of another. Empty buffers, bytes and objects are legal. `send` and `receive` do not overlap, except in place:
     one buffer for both (`all_to_all`), or this rank's block of the larger buffer as the smaller one. An object that pickle refuses
     raises pickle's exception before anything is sent.
@@ -261,7 +262,7 @@ class Communicator:
             region.address,
             region.count,
             region.type,
-            _buffers.operation(op),
+            _buffers.operation("all_reduce", op, region),
             _nanoseconds(timeout),
             keep=region,
         )
@@ -273,7 +274,7 @@ class Communicator:
         is_root = self.rank == dst
         region = _buffers.reducible("reduce", buffer, writable=is_root)
         receive = region.address if is_root else None
-        operation = _buffers.operation(op)
+        operation = _buffers.operation("reduce", op, region)
         self._call(
             "reduce", region.address, receive, region.count, region.type, operation, dst, _nanoseconds(timeout), keep=region
         )
@@ -326,7 +327,7 @@ class Communicator:
         mine = _buffers.reducible("reduce_scatter", receive, writable=True)
         every = _buffers.reducible("reduce_scatter", send)
         self._check("reduce_scatter", "receive", mine, "send", every, self.size)
-        operation = _buffers.operation(op)
+        operation = _buffers.operation("reduce_scatter", op, mine)
         self._call(
             "reduce_scatter",
             every.address,

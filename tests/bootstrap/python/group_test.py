@@ -35,6 +35,9 @@ class Group(unittest.TestCase):
     def test_buffers_are_reduced(self):
         self.passes("buffers")
 
+    def test_booleans_are_reduced(self):
+        self.passes("booleans")
+
     def test_buffers_are_moved(self):
         self.passes("movements")
 

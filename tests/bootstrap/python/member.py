@@ -83,6 +83,23 @@ def buffers(comm):
     assert part[0] == 3 * 10**comm.rank
 
 
+def booleans(comm):
+    """A sum is `or`, however often it is made, and a product is `and`."""
+    mine = memoryview(bytearray([1, comm.rank == 1, 0])).cast("?")
+    for _ in range(8):
+        muster.all_reduce(mine)
+    assert mine.tobytes() == b"\1\1\0", mine.tobytes()
+    for op, expected in ("max", b"\1\1\0"), ("prod", b"\1\0\0"), ("min", b"\1\0\0"):
+        mine = memoryview(bytearray([1, comm.rank == 1, 0])).cast("?")
+        muster.reduce(mine, op=op)
+        assert comm.rank > 0 or mine.tobytes() == expected, (op, mine.tobytes())
+    part = memoryview(bytearray(1)).cast("?")
+    muster.reduce_scatter(memoryview(bytearray([1, comm.rank == 1, 0])).cast("?"), part)
+    assert part.tolist() == [comm.rank < 2]
+    # Python's own count.
+    assert muster.all_reduce(True) == 3
+
+
 def movements(comm):
     # A type that muster cannot compute with moves as it is.
     mine = array.array("h", [comm.rank, -comm.rank])
@@ -159,6 +176,7 @@ def mistakes(comm):
         (lambda: muster.all_reduce(array.array("d", [1]), "median"), "'median' is no operation"),
         (lambda: muster.reduce(array.array("d", [1]), "sum"), "reduce: 'sum' is not a rank"),
         (lambda: muster.send(b"", None), "send: None is not a rank"),
+        (lambda: muster.all_reduce(memoryview(bytearray(1)).cast("?"), "avg"), "all_reduce: elements of type ? have no average"),
         (lambda: muster.all_reduce(2**63), "all_reduce: 9223372036854775808 does not fit into 64 bits"),
         (
             lambda: muster.all_gather_buffer(bytearray(2), bytearray(5)),
