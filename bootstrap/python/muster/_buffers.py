@@ -196,11 +196,15 @@ def reducible(what: str, thing: Memory | None, writable: bool = False) -> Region
     return found
 
 
-def operation(what: str, name: Operation, elements: Region) -> int:
+def number_of(name: Operation) -> int:
     try:
-        number = OPERATIONS[name]
+        return OPERATIONS[name]
     except (KeyError, TypeError):
         raise UsageError(f"{name!r} is no operation", f"use one of {', '.join(OPERATIONS)}") from None
+
+
+def operation(what: str, name: Operation, elements: Region) -> int:
+    number = number_of(name)
     if elements.name.lstrip("@=<>") not in ("?", "torch.bool"):
         return number
     if name == "avg":

@@ -6,11 +6,12 @@ import ctypes
 import datetime
 import operator
 import pickle
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Union, overload
 
 from . import _buffers
-from ._errors import UsageError, of_library
+from ._errors import DisagreementError, UsageError, of_library
 from ._waiting import Waiter
 
 if TYPE_CHECKING:
@@ -35,13 +36,16 @@ def _nanoseconds(timeout: Timeout) -> int:
     return min(int(timeout * 1e9), _LONGEST_NS) if 0 < timeout < 1e9 else (_LONGEST_NS if timeout > 0 else 0)
 
 
-def _number(value: float) -> ctypes.c_int64 | ctypes.c_double:
-    """A buffer of one element for it."""
-    if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
-            raise UsageError(f"all_reduce: {value} does not fit into 64 bits")
-        return ctypes.c_int64(value)
-    return ctypes.c_double(value)
+def _number(value: object) -> int | float | None:
+    """A number of Python or numpy; None: something else."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        value = float(value) if isinstance(value, numpy.floating) else value.item()
+    if not isinstance(value, (int, float)):
+        return None
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise UsageError(f"all_reduce: {value} does not fit into 64 bits")
+    return value
 
 
 def _integer(what: str, name: str, value: int) -> int:
@@ -252,21 +256,45 @@ class Communicator:
     def all_reduce(self, buffer: _M, op: Operation = "sum", *, timeout: Timeout = None) -> _M: ...
 
     def all_reduce(self, buffer: Any, op: Operation = "sum", *, timeout: Timeout = None) -> Any:
-        """Reduces the buffers of all ranks, element by element, in place, and returns the buffer. Of numbers it returns the result:
-        an int has 64 bits."""
-        number = _number(buffer) if isinstance(buffer, (int, float)) else None
-        region = _buffers.reducible("all_reduce", buffer if number is None else number, writable=True)
+        """Reduces the buffers of all ranks, element by element, in place, and returns the buffer. Of numbers it returns the result: an
+        int of 64 bits if all ranks pass ints, else a float. Numbers of numpy are taken as Python's, and a bool as 0 or 1. A number
+        on one rank and a buffer on another are a DisagreementError."""
+        number = _number(buffer)
+        if number is not None:
+            return self._all_reduce_number(number, op, timeout)
+        self._all_reduce(buffer, op, timeout)
+        return buffer
+
+    def _all_reduce(self, buffer: Memory, op: Operation, timeout: Timeout) -> None:
+        region = _buffers.reducible("all_reduce", buffer, writable=True)
+        operation = _buffers.operation("all_reduce", op, region)
         self._call(
             "all_reduce",
             region.address,
             region.address,
             region.count,
             region.type,
-            _buffers.operation("all_reduce", op, region),
+            operation,
             _nanoseconds(timeout),
             keep=region,
         )
-        return buffer if number is None else number.value
+
+    def _all_reduce_number(self, number: int | float, op: Operation, timeout: Timeout) -> int | float:
+        """A rank without rows has the int 0 as the sum of no floats: the ranks first agree on the type."""
+        cell: ctypes.c_int64 | ctypes.c_double
+        _buffers.number_of(op)  # before anything is sent
+        if self.size > 1:
+            is_float = ctypes.c_int64(isinstance(number, float))
+            try:
+                self._all_reduce(is_float, "max", timeout)
+            except DisagreementError as error:
+                if error.message.count("AllReduce") < 2:
+                    raise
+                raise DisagreementError(error.message, "pass a number on all ranks, or on none") from None
+            number = float(number) if is_float.value else number
+        cell = ctypes.c_int64(number) if isinstance(number, int) else ctypes.c_double(number)
+        self._all_reduce(cell, op, timeout)
+        return cell.value
 
     def reduce(self, buffer: _M, dst: int = 0, op: Operation = "sum", *, timeout: Timeout = None) -> _M:
         """Reduces the buffers of all ranks into the buffer of rank `dst`; the buffers of the other ranks do not change."""

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python module in groups of three local ranks, and alone."""
 
+import importlib.util
 import json
 import os
 import re
@@ -31,6 +32,10 @@ class Group(unittest.TestCase):
 
     def test_numbers(self):
         self.passes("numbers")
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "no numpy")
+    def test_numbers_of_numpy(self):
+        self.passes("numpy_numbers")
 
     def test_buffers_are_reduced(self):
         self.passes("buffers")
@@ -80,8 +85,15 @@ class Failures(unittest.TestCase):
         done, lines = self.lines("disagreement")
         self.assertEqual((done.returncode, len(lines)), (76, 3), done)
         for rank, line in enumerate(lines):
-            self.assertRegex(line, rf"^{rank} rank \d on \S+ is in \w+ #1( f64\[1\])?, rank \d on \S+ in \w+ #1( f64\[1\])?$")
+            self.assertRegex(line, rf"^{rank} rank \d on \S+ is in \w+ #1( i64\[1\])?, rank \d on \S+ in \w+ #1( i64\[1\])?$")
             self.assertIn("rank 1", line)
+
+    def test_a_number_and_a_buffer(self):
+        done, lines = self.lines("number_and_buffer")
+        self.assertEqual((done.returncode, len(lines)), (76, 3), done)
+        where = r"rank \d on \S+ is in AllReduce #1 \w+\[1\], rank \d on \S+ in AllReduce #1 \w+\[1\]"
+        for rank in (0, 2):
+            self.assertRegex(lines[rank], rf"^{rank} {where} hint: pass a number on all ranks, or on none$")
 
     def pickles(self, call, in_the_middle):
         """Through another program each, because rank 1 has a library with it."""

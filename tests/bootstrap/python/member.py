@@ -66,6 +66,50 @@ def numbers(comm):
     assert muster.all_reduce(2**62 if comm.rank == 0 else 0, "max") == 2**62
     assert muster.all_reduce(comm.rank / 2, "max") == 1.0
     assert muster.all_reduce(comm.rank + 0.5, "avg") == 1.5
+    # A rank without rows.
+    mixed = muster.all_reduce(0 if comm.rank == 1 else 0.5)
+    assert (mixed, type(mixed)) == (1.0, float)
+    assert muster.all_reduce(2**62 if comm.rank == 0 else -1.5, "max") == 2.0**62
+    counted = muster.all_reduce(comm.rank == 1)
+    assert (counted, type(counted)) == (1, int)
+
+
+def numpy_numbers(comm):
+    import numpy
+
+    mine = numpy.arange(comm.rank + 1)
+    for number, expected in (
+        (mine.sum(), 4),
+        (numpy.float32(1.5), 4.5),
+        (numpy.float64(1.5) if comm.rank == 0 else 0, 1.5),
+        (numpy.longdouble(0.5), 1.5),
+        (numpy.uint8(200), 600),
+        (numpy.bool_(comm.rank > 0), 2),
+    ):
+        total = muster.all_reduce(number)
+        assert (total, type(total)) == (expected, type(expected)), (number, total)
+    zero = numpy.array(2.0)
+    assert muster.all_reduce(zero) is zero and zero == 6.0
+    flags = numpy.array([True, comm.rank == 1, False])
+    for _ in range(8):
+        muster.all_reduce(flags)
+    assert flags.tolist() == [True, True, False] and flags.sum() == 2
+    for refused in numpy.uint64(2**63), numpy.complex64(1), numpy.str_("a"):
+        try:
+            muster.all_reduce(refused)
+        except muster.UsageError:
+            continue
+        raise AssertionError(refused)
+    muster.barrier()
+
+
+def number_and_buffer(comm):
+    try:
+        muster.all_reduce(array.array("f", [1.5]) if comm.rank == 1 else 0)
+    except muster.DisagreementError as error:
+        print(comm.rank, error.message, "hint:", error.hint, flush=True)
+        os._exit(0)
+    os._exit(1)
 
 
 def buffers(comm):
