@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Optional
 
 from . import _library, _waiting
-from ._errors import UsageError, of_library
+from ._errors import Error, UsageError, of_library
 from .communicator import Communicator
 
 if TYPE_CHECKING:
@@ -199,4 +199,8 @@ def _at_exit() -> None:
     """A program that failed, or whose last call still waits, does not leave the group: the other ranks fail when it exits."""
     if _process is None or _process.stuck or getattr(sys, "last_value", None) is not None:
         return
-    shutdown()
+    try:
+        shutdown()
+    except Error as error:
+        # The program has handled it, or made no call after it: a traceback would be a second failure.
+        log(WARNING, f"the group had failed before this program exited: {error}")

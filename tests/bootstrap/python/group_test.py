@@ -125,6 +125,14 @@ class Failures(unittest.TestCase):
             self.assertRegex(line, rf"^{rank} rank 1 on \S+ ")
         self.assertIn("ValueError: nobody knows", done.stderr)
 
+    def test_one_that_the_program_has_caught_is_not_raised_again_at_its_end(self):
+        done, lines = self.lines("caught")
+        self.assertEqual((done.returncode, lines), (3, ["0 goes on", "2 goes on"]), done)
+        self.assertNotIn("Traceback", done.stderr)
+        for rank in (0, 2):
+            line = rf"^muster: rank {rank} on \S+: warning: the group had failed before this program exited: rank 1 on \S+ failed: exit 3$"
+            self.assertEqual(len(re.findall(line, done.stderr, re.M)), 1, done.stderr)
+
     def test_ctrl_c_ends_a_wait_and_the_end_of_the_program_that_of_the_others(self):
         done, lines = self.lines("interrupted")
         self.assertEqual((done.returncode, len(lines)), (130, 2), done)

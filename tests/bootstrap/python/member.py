@@ -293,6 +293,15 @@ def deadline(comm):
     os._exit(1)
 
 
+def caught(comm):
+    if comm.rank == 1:
+        os._exit(3)
+    try:
+        muster.barrier()
+    except muster.PeerLostError:
+        print(comm.rank, "goes on", flush=True)
+
+
 def threads_go_on(comm):
     """The others come to the barrier when rank 0's second thread, which can only run beside its wait, lets them."""
     if comm.rank == 0:
