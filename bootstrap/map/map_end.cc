@@ -41,7 +41,7 @@ std::string Numbers(const Outcome& outcome) {
 
 int ExitStatusOf(const MapEnd& end) {
   if (Left(end.outcome) > 0) return end.signal == SIGINT ? 128 + SIGINT : kItemsLeft;
-  return end.outcome.poisoned > 0 ? kItemsFailed : 0;
+  return end.outcome.poisoned > 0 && end.reports ? kItemsFailed : 0;
 }
 
 std::vector<std::string> DescribeEnd(const MapEnd& end) {

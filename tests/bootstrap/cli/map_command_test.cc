@@ -121,6 +121,18 @@ TEST_F(MapCommand, GivesBackItsItemsWhenItIsTerminated) {
             76);
 }
 
+// The supervisor ends rank 0 when another rank has exited with 79.
+TEST_F(MapCommand, ReportsTheFailedItemsUnderASupervisorWhoeverExitsFirst) {
+  for (int run = 0; run < 8; ++run) {
+    Launched muster({"launch", "-n", "2", "--", "bootstrap/cli/muster", "map", "--json", "--items",
+                     File("items.txt"), "--output", File("out" + std::to_string(run)), "--retries", "0", "--",
+                     "false"});
+    EXPECT_EQ(muster.Wait(), 79);
+    EXPECT_THAT(muster.Err(), HasSubstr("0 of 3 items are done, 3 failed")) << run;
+    EXPECT_THAT(muster.Out(), HasSubstr(R"("committed":0,"resumed":0,"failed":3,"left":0)")) << run;
+  }
+}
+
 // The group fails before its ranks have left it.
 TEST_F(MapCommand, SaysWhatIsDoneIfItsGroupIsInterrupted) {
   Launched muster({"launch", "-n", "2", "--", "bootstrap/cli/muster", "map", "--items", File("items.txt"),

@@ -105,6 +105,7 @@ MapEnd End(uint64_t committed, uint64_t poisoned, uint64_t resumed = 0) {
   end.outcome.committed = committed;
   end.outcome.poisoned = poisoned;
   end.outcome.resumed = resumed;
+  end.reports = true;
   return end;
 }
 
@@ -112,6 +113,9 @@ TEST(MapEnd, DecidesTheExitStatus) {
   EXPECT_EQ(ExitStatusOf(End(10, 0)), 0);
   EXPECT_EQ(ExitStatusOf(End(8, 2)), 79);
   EXPECT_EQ(ExitStatusOf(End(7, 2)), 80);
+  MapEnd of_another_rank = End(8, 2);
+  of_another_rank.reports = false;
+  EXPECT_EQ(ExitStatusOf(of_another_rank), 0);
   MapEnd interrupted = End(7, 2);
   interrupted.signal = SIGINT;
   EXPECT_EQ(ExitStatusOf(interrupted), 130);
