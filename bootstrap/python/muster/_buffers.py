@@ -25,8 +25,15 @@ class Tensor(Protocol):
     def numel(self) -> int: ...
 
 
+class Array(Protocol):
+    """A numpy array, to type checkers: before Python 3.12 its stubs do not have the buffer protocol, which muster uses."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+
 # Contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on the CPU.
-Memory = Union["Buffer", Tensor]
+Memory = Union["Buffer", Array, Tensor]
 Operation = Literal["sum", "prod", "min", "max", "avg"]
 
 # Of muster.h.

@@ -39,7 +39,17 @@ class Tensor:
         return 0
 
 
-def buffers(doubles: "array.array[float]", tensor: Tensor) -> None:
+class Array:
+    """What numpy's stubs have before Python 3.12."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {}
+
+
+def buffers(doubles: "array.array[float]", tensor: Tensor, rows: Array) -> None:
+    assert_type(muster.all_reduce(rows), Array)
+    assert_type(muster.gather_buffer(rows, rows), Array)
     assert_type(muster.all_reduce(doubles), "array.array[float]")
     assert_type(muster.all_reduce(tensor, "avg"), Tensor)
     assert_type(muster.recv(bytearray(4), src=0), bytearray)
