@@ -40,7 +40,7 @@ class Tensor:
 
 
 class Array:
-    """What numpy's stubs have before Python 3.12."""
+    """A numpy array in the stubs for Python before 3.12."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
