@@ -1,14 +1,17 @@
 #include "bootstrap/output/console.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
 
 namespace muster::output {
@@ -23,67 +26,164 @@ bool IsFile(int fd) {
 
 }  // namespace
 
-Console::Console(net::EventLoop& loop, int fd)
-    : loop_(loop), fd_(fcntl(fd, F_DUPFD_CLOEXEC, 3)), is_file_(IsFile(fd)), gone_(!fd_) {}
+std::string NameOfStream(std::string_view stream, int fd) {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), path.data(), path.size());
+  if (length <= 0 || path.front() != '/') return std::string(stream);
+  return fmt::format("{} ({})", stream, std::string_view(path.data(), static_cast<size_t>(length)));
+}
 
-Console::~Console() { Watch(false); }
+// One write to a file. It outlives the console if the file system does not answer.
+struct Console::FileWrite {
+  std::shared_ptr<const UniqueFd> fd;
+  std::string bytes;
+  size_t written = 0;
+  int error_number = 0;
+
+  // A short write is no reason to wait: the next one has the error, if there is one.
+  void Run() {
+    while (written < bytes.size() && error_number == 0) {
+      const ssize_t count =
+          TEMP_FAILURE_RETRY(write(fd->get(), bytes.data() + written, bytes.size() - written));
+      if (count > 0) written += static_cast<size_t>(count);
+      if (count < 0) error_number = errno;
+      if (count == 0) error_number = EIO;
+    }
+  }
+};
+
+Console::Console(Params params, UniqueFd fd) : params_(std::move(params)) {
+  if (!fd) return;
+  is_file_ = IsFile(fd.get());
+  is_terminal_ = isatty(fd.get()) == 1;
+  fd_ = std::make_shared<const UniqueFd>(std::move(fd));
+}
+
+Console::~Console() {
+  Watch(false);
+  params_.loop.Cancel(patience_timer_);
+}
+
+size_t Console::queued() const {
+  return pending_.size() - written_ + (in_flight_ ? in_flight_->bytes.size() : 0);
+}
 
 void Console::Write(std::string_view bytes) {
-  if (gone_) return;
+  if (gone()) return;
   pending_ += bytes;
   Flush();
 }
 
-bool Console::Ready(Deadline deadline) const {
-  if (is_file_) return true;
-  struct pollfd out {
-    fd_.get(), POLLOUT, 0
-  };
-  // An error is for write to report.
-  return TEMP_FAILURE_RETRY(poll(&out, 1, deadline.PollMilliseconds())) != 0;
+void Console::Flush() {
+  if (is_file_) return WriteToFile();
+  const size_t before = queued();
+  while (!pending_.empty() && Ready() && WriteSome()) continue;
+  if (written_ > pending_.size() / 2) pending_.erase(0, std::exchange(written_, 0));
+  Watch(!pending_.empty());
+  KeepPatience(queued() < before);
+  Settle();
 }
 
-// Whole lines if one fits.
-void Console::WriteSome() {
+bool Console::Ready() const {
+  struct pollfd out {
+    fd_->get(), POLLOUT, 0
+  };
+  // An error is for write to report.
+  return TEMP_FAILURE_RETRY(poll(&out, 1, 0)) != 0;
+}
+
+// Whole lines if one fits. False: it takes nothing now.
+bool Console::WriteSome() {
   std::string_view rest = std::string_view(pending_).substr(written_);
-  if (!is_file_ && rest.size() > kChunk) {
+  if (rest.size() > kChunk) {
     const size_t line_end = rest.substr(0, kChunk).rfind('\n');
     rest = rest.substr(0, line_end == std::string_view::npos ? kChunk : line_end + 1);
   }
-  const ssize_t count = write(fd_.get(), rest.data(), rest.size());
-  if (count >= 0) {
+  const ssize_t count = TEMP_FAILURE_RETRY(write(fd_->get(), rest.data(), rest.size()));
+  if (count < 0 && errno == EAGAIN) return false;
+  if (count < 0) {
+    OnError(errno, pending_.size() - written_);
+  } else {
     written_ += static_cast<size_t>(count);
-  } else if (errno != EINTR && errno != EAGAIN) {
-    gone_ = true;
+    if (written_ < pending_.size()) return true;
   }
-  if (gone_ || written_ == pending_.size()) {
-    pending_.clear();
-    written_ = 0;
-  }
+  pending_.clear();
+  written_ = 0;
+  return false;
 }
 
-void Console::Flush() {
-  while (!pending_.empty() && Ready(Deadline::After(Duration::zero()))) WriteSome();
-  if (written_ > pending_.size() / 2) pending_.erase(0, std::exchange(written_, 0));
-  Watch(!pending_.empty());
+void Console::WriteToFile() {
+  if (in_flight_ || pending_.empty()) return;
+  const auto job = std::make_shared<FileWrite>();
+  job->fd = fd_;
+  job->bytes = std::exchange(pending_, {});
+  in_flight_ = job;
+  params_.files.Run([job] { job->Run(); },
+                    [this, job, alive = std::weak_ptr<bool>(alive_)] {
+                      if (alive.expired() || in_flight_ != job) return;
+                      in_flight_.reset();
+                      if (job->error_number != 0)
+                        OnError(job->error_number, job->bytes.size() - job->written);
+                      WriteToFile();
+                      Settle();
+                    });
+}
+
+void Console::OnError(int error_number, size_t lost) {
+  // A terminal whose session has ended.
+  const bool no_reader = error_number == EPIPE || (error_number == EIO && is_terminal_);
+  if (!no_reader) return params_.losses.Failed(params_.kind, params_.name, error_number, lost);
+  LogWarning("{} has no reader: the rest is dropped", params_.name);
+  Close();
+}
+
+void Console::Settle() {
   if (full()) return;
-  for (const auto& go_on : std::exchange(waiting_, {})) loop_.Post(go_on);
-  if (!pending_.empty()) return;
-  for (const auto& go_on : std::exchange(waiting_for_idle_, {})) loop_.Post(go_on);
-  if (on_idle_) loop_.Post(on_idle_);
+  for (const auto& go_on : std::exchange(waiting_, {})) params_.loop.Post(go_on);
+  if (!idle()) return;
+  for (const auto& go_on : std::exchange(waiting_for_idle_, {})) params_.loop.Post(go_on);
+  if (on_idle_) params_.loop.Post(on_idle_);
 }
 
 void Console::Watch(bool on) {
   if (on == watched_) return;
-  watched_ = on;
-  if (!on) return loop_.Forget(fd_.get());
-  const Status status = loop_.Watch(fd_.get(), EPOLLOUT, [this](uint32_t) { Flush(); });
-  if (!status) LogWarning("{}", status.error().message);
+  if (!on) {
+    watched_ = false;
+    return params_.loop.Forget(fd_->get());
+  }
+  const Status status = params_.loop.Watch(fd_->get(), EPOLLOUT, [this](uint32_t) { Flush(); });
+  watched_ = status.has_value();
+  // Programs must not wait for room that no event will report.
+  if (!watched_) GiveUp(status.error().message);
 }
 
-void Console::Drain(Deadline deadline) {
-  while (!pending_.empty() && Ready(deadline)) WriteSome();
-  Flush();
+void Console::KeepPatience(bool moved) {
+  if (params_.patience == Duration::zero()) return;
+  if (moved || idle()) params_.loop.Cancel(std::exchange(patience_timer_, 0));
+  if (idle() || patience_timer_ != 0) return;
+  patience_timer_ = params_.loop.After(params_.patience, [this] {
+    patience_timer_ = 0;
+    const std::string reason =
+        fmt::format("its reader took nothing for {}", FormatDuration(params_.patience));
+    LogWarning("{} ends here: {}", params_.name, reason);
+    GiveUp(reason);
+  });
+}
+
+void Console::GiveUp(const std::string& reason) {
+  if (gone()) return;
+  if (!idle()) params_.losses.NotRead(params_.kind, params_.name, reason, queued());
+  Close();
+  Settle();
+}
+
+void Console::Close() {
+  Watch(false);
+  params_.loop.Cancel(std::exchange(patience_timer_, 0));
+  fd_.reset();
+  in_flight_.reset();
+  pending_.clear();
+  written_ = 0;
 }
 
 }  // namespace muster::output

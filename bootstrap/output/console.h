@@ -1,62 +1,95 @@
-// One of our standard streams, to which several programs' output goes: text of one call is written in one
-// piece.
+// A destination of programs' output: one of our standard streams, to which several programs' output goes, or a log
+// file. Text of one call is written in one piece.
 //
 // Lives on one EventLoop and does not block: text waits here until the reader takes it, and callers check
-// full() before they add more. Short lines are written whole (PIPE_BUF), so that they stay whole beside the
-// output of other processes to the same pipe. If the stream is gone, everything is dropped. SIGPIPE must be
-// ignored.
+// full() before they add more. A regular file is written by `files`, because its disk or its server may stall:
+// heartbeats must go on. Short lines are written whole (PIPE_BUF), so that they stay whole beside the output of
+// other processes to the same pipe. Another process that fills that pipe between poll and write can make us wait
+// for its reader: rare, and it ends when that reader reads.
+//
+// If a write fails (a full disk, a quota), the text is lost, `losses` has it, and later text is tried again. If the
+// reader has gone, everything is dropped. SIGPIPE and SIGXFSZ must be ignored.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bootstrap/output/output_losses.h"
 #include "comm/base/deadline.h"
 #include "comm/base/unique_fd.h"
 #include "comm/net/event_loop.h"
+#include "comm/system/blocking_worker.h"
 
 namespace muster::output {
 
+// "standard output (/scratch/out.txt)"; without a path if it is no file.
+std::string NameOfStream(std::string_view stream, int fd);
+
 class Console {
  public:
-  // `fd` is not owned and may be blocking.
-  Console(net::EventLoop& loop, int fd);
+  struct Params {
+    net::EventLoop& loop;
+    BlockingWorker& files;
+    OutputLosses& losses;
+    OutputKind kind = OutputKind::kOut;
+    std::string name;  // for messages
+    // No regular file, and full for so long: given up. Zero: the reader is waited for.
+    Duration patience = Duration::zero();
+  };
+
+  // `fd` may be blocking. Empty: gone.
+  Console(Params params, UniqueFd fd);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
   ~Console();
 
   void Write(std::string_view bytes);
   // The queue is full: callers add nothing.
-  bool full() const { return pending_.size() - written_ >= kMostPending; }
+  bool full() const { return queued() >= kMostPending; }
   // Once, when it is not full again.
   void WhenRoom(std::function<void()> go_on) { waiting_.push_back(std::move(go_on)); }
-  // Waits for the reader, at most until the deadline; the rest stays in the queue.
-  void Drain(Deadline deadline);
-  bool idle() const { return pending_.empty(); }
+  bool idle() const { return queued() == 0; }
   // Once, when nothing waits. Not while it is idle.
   void WhenIdle(std::function<void()> go_on) { waiting_for_idle_.push_back(std::move(go_on)); }
   // Called whenever the queue becomes empty.
   void OnIdle(std::function<void()> on_idle) { on_idle_ = std::move(on_idle); }
+  // Its reader has gone.
+  bool gone() const { return !fd_; }
+  // The queue is lost for this reason, and so is all that follows.
+  void GiveUp(const std::string& reason);
 
  private:
   static constexpr size_t kMostPending = size_t{256} * 1024;
 
-  bool Ready(Deadline deadline) const;
-  void WriteSome();
-  void Flush();
-  void Watch(bool on);
+  struct FileWrite;
 
-  net::EventLoop& loop_;
-  UniqueFd fd_;  // of our own: an event loop has one handler for each
+  size_t queued() const;
+  bool Ready() const;
+  bool WriteSome();
+  void WriteToFile();
+  void Flush();
+  void Settle();
+  void Watch(bool on);
+  void KeepPatience(bool moved);
+  void OnError(int error_number, size_t lost);
+  void Close();
+
+  Params params_;
+  std::shared_ptr<const UniqueFd> fd_;  // of our own: an event loop has one handler for each. Null: gone
   bool is_file_ = false;
-  bool gone_ = false;
+  bool is_terminal_ = false;
   bool watched_ = false;
   std::string pending_;
-  size_t written_ = 0;  // of pending_
+  size_t written_ = 0;                    // of pending_
+  std::shared_ptr<FileWrite> in_flight_;  // what `files` writes now
+  net::EventLoop::TimerId patience_timer_ = 0;
   std::vector<std::function<void()>> waiting_;
   std::vector<std::function<void()>> waiting_for_idle_;
   std::function<void()> on_idle_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace muster::output

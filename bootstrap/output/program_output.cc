@@ -1,6 +1,5 @@
 #include "bootstrap/output/program_output.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -18,13 +17,6 @@ namespace {
 constexpr size_t kChunk = size_t{64} * 1024;
 // A question, or a progress bar: a user may wait for a line that does not end.
 constexpr Duration kUnfinishedFor = std::chrono::seconds(1);
-// A log file that is a named pipe whose reader has stopped must not stop the supervisor.
-constexpr int kFullForMilliseconds = 500;
-
-bool TakesMore(int fd) {
-  pollfd room{fd, POLLOUT, 0};
-  return poll(&room, 1, kFullForMilliseconds) > 0;
-}
 
 }  // namespace
 
@@ -51,12 +43,23 @@ void ProgramOutput::Unwatch() {
 }
 
 void ProgramOutput::OnReadable() {
+  if (params_.ends_with_reader && params_.console.gone()) return Stop();
   Read(kChunk);
-  if (!params_.console.full()) return;
+  if (params_.console.full()) return WatchWhenRoom(params_.console);
+  if (params_.file != nullptr && params_.file->full()) WatchWhenRoom(*params_.file);
+}
+
+void ProgramOutput::WatchWhenRoom(Console& console) {
   Unwatch();
-  params_.console.WhenRoom([this, alive = std::weak_ptr<bool>(alive_)] {
+  console.WhenRoom([this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) Watch();
   });
+}
+
+void ProgramOutput::Stop() {
+  Unwatch();
+  pipe_.Reset();
+  FlushLabelled();
 }
 
 // The number of bytes; 0 at the end, or if the pipe is empty.
@@ -65,9 +68,7 @@ size_t ProgramOutput::Read(size_t at_most) {
   const ssize_t got = TEMP_FAILURE_RETRY(read(pipe_.get(), buffer.data(), std::min(at_most, buffer.size())));
   if (got < 0 && errno == EAGAIN) return 0;
   if (got <= 0) {
-    Unwatch();
-    pipe_.Reset();
-    FlushLabelled();
+    Stop();
     return 0;
   }
   Take({buffer.data(), static_cast<size_t>(got)});
@@ -76,7 +77,7 @@ size_t ProgramOutput::Read(size_t at_most) {
 
 void ProgramOutput::Take(std::string_view bytes) {
   tail_.Append(bytes);
-  WriteToFile(bytes);
+  if (params_.file != nullptr) params_.file->Write(bytes);
   if (!labeller_) return params_.console.Write(bytes);
   labelled_.clear();
   labeller_->Take(bytes, labelled_);
@@ -99,19 +100,6 @@ void ProgramOutput::FlushLabelled() {
   labelled_.clear();
   labeller_->Flush(labelled_);
   params_.console.Write(labelled_);
-}
-
-void ProgramOutput::WriteToFile(std::string_view bytes) {
-  while (params_.file && !bytes.empty()) {
-    const ssize_t count = TEMP_FAILURE_RETRY(write(params_.file.get(), bytes.data(), bytes.size()));
-    if (count < 0 && errno == EAGAIN && TakesMore(params_.file.get())) continue;
-    if (count < 0) {
-      LogWarning("a log file of run.log_dir ends here: {}", ErrnoText(errno));
-      params_.file.Reset();
-      return;
-    }
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
 }
 
 void ProgramOutput::TakeRest() {

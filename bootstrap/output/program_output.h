@@ -1,9 +1,9 @@
 // One stream of a program's output on its way to ours, to a file, or both, with labels or unchanged. Its last
-// lines are kept for the report of a failure. For --label and --log-dir; without them a program's standard
-// output is ours itself, and StderrTail carries its standard error.
+// lines are kept for the report of a failure. Without --label and --log-dir a program's standard output is
+// ours itself, and only its standard error comes here.
 //
-// Lives on one EventLoop. Nothing waits, except for the file's disk. While our stream is full the
-// pipe is not read from: the program waits, nothing grows.
+// Lives on one EventLoop. Nothing waits. While our stream or the file is full the pipe is not read from: the
+// program waits, nothing grows.
 #pragma once
 
 #include <memory>
@@ -22,9 +22,12 @@ class ProgramOutput {
  public:
   struct Params {
     net::EventLoop& loop;
-    Console& console;                  // must outlive this
+    Console& console;                  // must outlive this, and so must the file
     std::optional<std::string> label;  // absent: as it is
-    UniqueFd file;                     // may be empty
+    Console* file = nullptr;           // may be null
+    // The pipe closes with the console's reader: the program receives SIGPIPE, as without muster. Off: its output
+    // is read on and dropped.
+    bool ends_with_reader = false;
   };
 
   // `pipe`: the read end, non-blocking.
@@ -34,8 +37,10 @@ class ProgramOutput {
   ~ProgramOutput();
 
   // When the program has ended: takes the present content of the pipe, without waiting for the end of file.
-  // The rest is then in the console.
+  // The rest is then in the console. Processes that the program left behind may write on.
   void TakeRest();
+  // The run ends: the pipe is closed.
+  void Stop();
   std::string Tail() const { return tail_.Text(); }
 
  private:
@@ -44,7 +49,7 @@ class ProgramOutput {
   void OnReadable();
   size_t Read(size_t at_most);
   void Take(std::string_view bytes);
-  void WriteToFile(std::string_view bytes);
+  void WatchWhenRoom(Console& console);
   void FlushSoon();
   void FlushLabelled();
 

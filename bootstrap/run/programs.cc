@@ -105,9 +105,8 @@ std::optional<rendezvous::Failure> Programs::StartOne(const rendezvous::FormedGr
   options.command = plan_.command;
   options.environment = ToList(VariablesFor(plan_, group.roster, rank, control));
   options.own_process_group = plan_.own_process_groups;
-  options.pipe_stdout = output_.captured();
   options.stdin_end = input->get();
-  auto program = RankProgram::Start(loop_, rank, options, *std::move(output));
+  auto program = RankProgram::Start(loop_, rank, std::move(options), *std::move(output));
   if (!program) {
     const process::StartFailure& failure = program.error();
     Error error = failure.error;
@@ -139,6 +138,10 @@ void Programs::Ended(const RankProgram& program) {
 const RankProgram* Programs::Find(int rank) const {
   const auto found = std::ranges::find(list_, rank, [](const auto& program) { return program->rank(); });
   return found == list_.end() ? nullptr : found->get();
+}
+
+void Programs::StopReading() {
+  for (const auto& program : list_) program->StopReading();
 }
 
 void Programs::Signal(int number) {

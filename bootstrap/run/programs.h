@@ -45,8 +45,11 @@ class Programs {
   void NoticeExits();
   // To all that run.
   void Signal(int number);
-  // Waits for the readers of the output, at most until the deadline.
-  void Drain(Deadline deadline) { output_.Drain(deadline); }
+  // The run ends: what has been read is still to be written, and nothing more is read.
+  void StopReading();
+  // Output that is not yet written is lost for this reason.
+  void GiveUpOutput(const std::string& reason) { output_.GiveUp(reason); }
+  const output::OutputLosses& losses() const { return output_.losses(); }
 
   bool empty() const { return list_.empty(); }
   const RankProgram* Find(int rank) const;  // null: none was started

@@ -32,7 +32,7 @@ enum class RunStep : uint8_t {
   kLeave,
   kCheckFiles,
   kAwaitAllKnow,
-  kSendEnds,    // how the programs ended, and wait until the root has it
+  kSendEnds,      // how the programs ended, and wait until the root has it
   kFinishSoon,  // after a second
   kFinish,
 };
@@ -59,6 +59,8 @@ class RunVerdict {
   void EndsReported() { ends_received_ = true; }
   void Released() { released_ = true; }
   void Lost(int rank) { lost_.insert(rank); }
+  // Standard output or a log file could not be written.
+  void OutputLost() { output_lost_ = true; }
   // The program of this rank failed while a map was at work, which goes on without it.
   RunSteps Excuse(int rank, bool all_ended);
   bool IsExcused(int rank) const { return excused_.contains(rank); }
@@ -66,9 +68,12 @@ class RunVerdict {
   void Reported() { reported_ = true; }
   // The group's failure. False: not the first.
   bool Failed(const rendezvous::Failure& failure);
-  // The first call counts. Without a status: the failure's, or 0.
+  // The first call counts. Without a status: the failure's, or 0; 71 if output was lost.
   void Finish(int status) { status_ = status_.value_or(status); }
-  void Finish() { Finish(failure_ ? StatusOf(*failure_) : 0); }
+  void Finish() {
+    const int without_failure = output_lost_ ? ExitStatus(Code::kSystem) : 0;
+    Finish(failure_ ? StatusOf(*failure_) : without_failure);
+  }
   RunSteps ProgramEnded(const EndedProgram& program, bool all_ended, Clock::time_point now);
   // SIGINT, HUP, QUIT or TERM, when no program of this process runs.
   RunSteps SignalledAfterPrograms(int number, Clock::time_point now) const;
@@ -112,6 +117,7 @@ class RunVerdict {
   bool sends_ends_ = false;
   bool ends_received_ = false;
   bool released_ = false;
+  bool output_lost_ = false;
   bool files_found_ = false;
 };
 

@@ -88,7 +88,7 @@ Result<int> Supervisor::Run() {
     StartPrograms();
   }
   loop_->RunUntil([this] { return verdict_.status().has_value(); }, Deadline::Never());
-  programs_->Drain(Deadline::After(kExitStatusWithin));
+  programs_->losses().Report();
   // Its connections close a moment before it counts as ended.
   if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
   reporter_.Conclude([this](int rank) { return plane_ && plane_->HasLeft(rank); },
@@ -243,6 +243,7 @@ void Supervisor::Do(RunStep step) {
       loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
       return;
     case RunStep::kFinish:
+      if (programs_->losses().fail_run()) verdict_.OutputLost();
       return verdict_.Finish();
   }
 }

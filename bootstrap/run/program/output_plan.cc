@@ -1,11 +1,18 @@
 #include "bootstrap/run/program/output_plan.h"
 
+#include <fcntl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "bootstrap/output/log_file.h"
 
 namespace muster::run {
 namespace {
+
+// A log file that is a named pipe whose reader has stopped must not stop its program.
+constexpr Duration kPipeFullFor = std::chrono::milliseconds(500);
 
 // As `srun -l` has it.
 std::string LabelOf(int rank, int world_size) {
@@ -13,34 +20,63 @@ std::string LabelOf(int rank, int world_size) {
   return fmt::format("{:>{}}: ", rank, width);
 }
 
+UniqueFd Duplicate(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)); }
+
 }  // namespace
 
 OutputPlan::OutputPlan(net::EventLoop& loop, const config::RunOptions& options, int incarnation,
                        std::function<void()> on_idle)
-    : label_(options.label), directory_(options.log_dir), incarnation_(incarnation) {
+    : loop_(loop),
+      label_(options.label),
+      directory_(options.log_dir),
+      incarnation_(incarnation),
+      on_idle_(std::move(on_idle)),
+      files_(loop.mailbox()) {
+  err_ = Open(output::OutputKind::kErr, output::NameOfStream("standard error", STDERR_FILENO),
+              Duplicate(STDERR_FILENO));
   if (!label_ && !directory_) return;
-  out_ = std::make_unique<output::Console>(loop, STDOUT_FILENO);
-  err_ = std::make_unique<output::Console>(loop, STDERR_FILENO);
-  out_->OnIdle(on_idle);
-  err_->OnIdle(std::move(on_idle));
+  out_ = Open(output::OutputKind::kOut, output::NameOfStream("standard output", STDOUT_FILENO),
+              Duplicate(STDOUT_FILENO));
 }
 
-Result<std::optional<CapturedOutput>> OutputPlan::For(const Roster& roster, int rank) const {
-  if (!captured()) return std::nullopt;
-  CapturedOutput output{*out_, *err_, std::nullopt, UniqueFd(), UniqueFd()};
+std::unique_ptr<output::Console> OutputPlan::Open(output::OutputKind kind, std::string name, UniqueFd fd) {
+  const Duration patience = kind == output::OutputKind::kLogFile ? kPipeFullFor : Duration::zero();
+  auto console = std::make_unique<output::Console>(
+      output::Console::Params{loop_, files_, losses_, kind, std::move(name), patience}, std::move(fd));
+  console->OnIdle(on_idle_);
+  return console;
+}
+
+Result<output::Console*> OutputPlan::OpenFile(const Roster& roster, int rank, std::string_view stream) {
+  const std::string name =
+      ToString(output::LogFileName{rank, roster.size(), incarnation_, roster.NodeName(rank)}, stream);
+  MUSTER_TRY(UniqueFd file, output::OpenLogFile(*directory_, name));
+  log_files_.push_back(Open(output::OutputKind::kLogFile, *directory_ + "/" + name, std::move(file)));
+  return log_files_.back().get();
+}
+
+Result<CapturedOutput> OutputPlan::For(const Roster& roster, int rank) {
+  CapturedOutput output{out_.get(), *err_, std::nullopt};
   if (label_) output.label = LabelOf(rank, roster.size());
-  if (directory_) {
-    const output::LogFileName name{rank, roster.size(), incarnation_, roster.NodeName(rank)};
-    MUSTER_TRY(output.out_file, output::OpenLogFile(*directory_, ToString(name, "out")));
-    MUSTER_TRY(output.err_file, output::OpenLogFile(*directory_, ToString(name, "err")));
-  }
+  if (!directory_) return output;
+  MUSTER_TRY(output.out_file, OpenFile(roster, rank, "out"));
+  MUSTER_TRY(output.err_file, OpenFile(roster, rank, "err"));
   return output;
 }
 
-void OutputPlan::Drain(Deadline deadline) {
-  if (!captured()) return;
-  out_->Drain(deadline);
-  err_->Drain(deadline);
+std::vector<output::Console*> OutputPlan::All() const {
+  std::vector<output::Console*> all = {err_.get()};
+  if (out_) all.push_back(out_.get());
+  for (const auto& file : log_files_) all.push_back(file.get());
+  return all;
+}
+
+bool OutputPlan::idle() const {
+  return std::ranges::all_of(All(), [](const output::Console* console) { return console->idle(); });
+}
+
+void OutputPlan::GiveUp(const std::string& reason) {
+  for (output::Console* console : All()) console->GiveUp(reason);
 }
 
 }  // namespace muster::run

@@ -1,5 +1,4 @@
-// One rank's program as its supervisor keeps it: the process, its standard error on the way to ours, and how
-// it ended.
+// One rank's program as its supervisor keeps it: the process, its output on the way to ours, and how it ended.
 //
 // Lives on one EventLoop. Killed with its process group when the object goes.
 #pragma once
@@ -11,27 +10,24 @@
 
 #include "bootstrap/output/console.h"
 #include "bootstrap/output/program_output.h"
-#include "bootstrap/output/stderr_tail.h"
 #include "bootstrap/process/child.h"
 #include "comm/net/event_loop.h"
 
 namespace muster::run {
 
-// The destination of the program's output if it goes through us (ChildOptions::pipe_stdout).
+// The destinations of the program's output. They outlive it.
 struct CapturedOutput {
-  output::Console& out;
+  output::Console* out;  // null: its standard output is ours itself
   output::Console& err;
   std::optional<std::string> label;
-  UniqueFd out_file;
-  UniqueFd err_file;
+  output::Console* out_file = nullptr;
+  output::Console* err_file = nullptr;
 };
 
 class RankProgram {
  public:
-  // Without `captured`, the program's standard output is ours itself.
   static tl::expected<std::unique_ptr<RankProgram>, process::StartFailure> Start(
-      net::EventLoop& loop, int rank, const process::ChildOptions& options,
-      std::optional<CapturedOutput> captured);
+      net::EventLoop& loop, int rank, process::ChildOptions options, CapturedOutput output);
   RankProgram(const RankProgram&) = delete;
   RankProgram& operator=(const RankProgram&) = delete;
   ~RankProgram();
@@ -40,35 +36,31 @@ class RankProgram {
   pid_t pid() const { return child_->pid(); }
   // Looks (after SIGCHLD) whether it has exited; true the first time it has. `ended` is called when its last
   // output has been passed on, half a second later at the latest: a reader of ours that has stopped must not
-  // hold up the report of a failure. Possibly before this returns.
+  // hold up the report of a failure. Possibly before this returns. Processes that it left behind may write on.
   bool NoticeExit(std::function<void()> ended);
   const std::optional<process::ChildExit>& exit() const { return exit_; }
   // Noticed or not.
   bool HasExited() const { return exit_ || child_->Exited(); }
   // `ended` has been called.
   bool has_ended() const { return exit_ && !on_ended_; }
+  // Output that is still in its pipes is lost.
+  void StopReading();
   void Signal(int number);
-  std::string TailOfStderr() const { return captured_err_ ? captured_err_->Tail() : tail_.Tail(); }
+  std::string TailOfStderr() const { return err_->Tail(); }
 
  private:
-  RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process::Child> child, UniqueFd out, bool tail);
-  void Capture(CapturedOutput captured);
-  void Watch();
-  void Unwatch();
-  void PassOnRest();
+  RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process::Child> child, CapturedOutput output);
+  void AwaitWritten();
   void WaitFor(output::Console& console);
   void End();
 
   net::EventLoop& loop_;
   int rank_;
   std::unique_ptr<process::Child> child_;
-  UniqueFd out_;  // a descriptor of our standard error of its own: an event loop has one handler for each
-  output::StderrTail tail_;  // if output is not captured
-  output::StderrTail::Interest watched_;
-  std::unique_ptr<output::ProgramOutput> captured_out_;  // if it is
-  std::unique_ptr<output::ProgramOutput> captured_err_;
-  output::Console* out_console_ = nullptr;
-  output::Console* err_console_ = nullptr;
+  output::Console* out_console_;
+  output::Console& err_console_;
+  std::unique_ptr<output::ProgramOutput> out_;  // null: its standard output is ours itself
+  std::unique_ptr<output::ProgramOutput> err_;
   std::optional<process::ChildExit> exit_;
   std::function<void()> on_ended_;
   net::EventLoop::TimerId rest_timer_ = 0;

@@ -12,6 +12,7 @@
 
 #include "bootstrap/output/log_file.h"
 #include "tests/bootstrap/output/pipe.h"
+#include "tests/comm/auth/inline_worker.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::output {
@@ -34,9 +35,10 @@ class ProgramOutputTest : public testing::Test {
  protected:
   ProgramOutputTest() { signal(SIGPIPE, SIG_IGN); }
 
-  std::unique_ptr<ProgramOutput> Output(UniqueFd pipe, std::optional<std::string> label, UniqueFd file = {}) {
+  std::unique_ptr<ProgramOutput> Output(UniqueFd pipe, std::optional<std::string> label,
+                                        Console* file = nullptr, bool ends_with_reader = false) {
     return std::make_unique<ProgramOutput>(
-        ProgramOutput::Params{*loop, console, std::move(label), std::move(file)}, std::move(pipe));
+        ProgramOutput::Params{*loop, console, std::move(label), file, ends_with_reader}, std::move(pipe));
   }
   void Write(const UniqueFd& fd, std::string_view text) {
     ASSERT_EQ(write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -54,7 +56,11 @@ class ProgramOutputTest : public testing::Test {
 
   net::TestLoop loop;
   Pipe screen = MakePipe();
-  Console console{*loop, screen.write_end.get()};
+  auth::InlineWorker files;
+  auth::HeldWorker stalled_files;
+  OutputLosses losses;
+  Console console{{*loop, files, losses, OutputKind::kOut, "standard output"},
+                  UniqueFd(dup(screen.write_end.get()))};
 };
 
 TEST_F(ProgramOutputTest, LinesOfTwoProgramsAreNeverMixed) {
@@ -93,7 +99,8 @@ TEST_F(ProgramOutputTest, AFileGetsWhatTheProgramWrote) {
   auto file = OpenLogFile(directory, ToString(name, "out"));
   ASSERT_TRUE(file);
   Pipe pipe = MakePipe();
-  const auto output = Output(std::move(pipe.read_end), "3: ", *std::move(file));
+  Console log_file({*loop, files, losses, OutputKind::kLogFile, "the file"}, *std::move(file));
+  const auto output = Output(std::move(pipe.read_end), "3: ", &log_file);
   const std::string bytes("a\0\xff\nb", 5);
   Write(pipe.write_end, bytes);
   output->TakeRest();
@@ -138,21 +145,78 @@ TEST_F(ProgramOutputTest, WhereNobodyReadsAnyMoreItIsDropped) {
   EXPECT_EQ(output->Tail(), "a");
 }
 
-// A named pipe in run.log_dir whose reader has stopped: the supervisor goes on without that file.
-TEST_F(ProgramOutputTest, AFileThatTakesNothingIsGivenUp) {
-  Pipe full = MakePipe();
-  const std::string much(size_t{1} << 16, 'x');
-  while (write(full.write_end.get(), much.data(), much.size()) > 0) continue;
+// As a program's standard error without --label.
+TEST_F(ProgramOutputTest, EveryByteOfALongStreamPasses) {
+  std::string bytes;
+  for (int i = 0; i < 300'000; ++i) bytes += static_cast<char>(i * 7 + i / 256);
   Pipe pipe = MakePipe();
-  const auto output = Output(std::move(pipe.read_end), std::nullopt, std::move(full.write_end));
-  Write(pipe.write_end, "one\n");
+  const auto output = Output(std::move(pipe.read_end), std::nullopt);
+  std::string shown;
+  size_t written = 0;
+  EXPECT_TRUE(loop.Until([&] {
+    const ssize_t count = write(pipe.write_end.get(), bytes.data() + written, bytes.size() - written);
+    if (count > 0) written += static_cast<size_t>(count);
+    shown += ReadSome(screen.read_end.get());
+    loop->After(std::chrono::milliseconds(1), [] {});
+    return shown.size() >= bytes.size();
+  }));
+  EXPECT_TRUE(shown == bytes);
+}
+
+// A process that the program has left behind is not stopped by a full pipe.
+TEST_F(ProgramOutputTest, AfterTheRestThePipeIsReadOn) {
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), std::nullopt);
+  Write(pipe.write_end, "rest\n");
   output->TakeRest();
-  Write(pipe.write_end, "two\n");
-  output->TakeRest();
-  EXPECT_EQ(output->Tail(), "one\ntwo");
-  ReadSome(full.read_end.get());
-  char byte = 0;
-  EXPECT_EQ(read(full.read_end.get(), &byte, 1), 0) << "it is closed";
+  EXPECT_EQ(ReadSome(screen.read_end.get()), "rest\n");
+  for (int i = 0; i < 3; ++i) {
+    Write(pipe.write_end, "of another process\n");
+    EXPECT_EQ(Shown(19), "of another process\n");
+  }
+  output->Stop();
+  EXPECT_EQ(write(pipe.write_end.get(), "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+}
+
+// `muster launch --label -- yes | head -1`
+TEST_F(ProgramOutputTest, TheProgramsPipeClosesWithItsReader) {
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), "0: ", nullptr, true);
+  screen.read_end.Reset();
+  EXPECT_TRUE(loop.Until([&] {
+    loop->After(std::chrono::milliseconds(1), [] {});
+    return write(pipe.write_end.get(), "y\n", 2) < 0;
+  }));
+  EXPECT_EQ(errno, EPIPE);
+}
+
+// Its file system stalls: the program waits, and this thread does not.
+TEST_F(ProgramOutputTest, AFileThatIsFullStopsTheProgram) {
+  Console log_file(
+      {*loop, stalled_files, losses, OutputKind::kLogFile, "the file"},
+      UniqueFd(open((testing::TempDir() + "/stalled").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)));
+  Pipe pipe = MakePipe();
+  const auto output = Output(std::move(pipe.read_end), std::nullopt, &log_file);
+  const std::string much(4096, 'x');
+  size_t written = 0;
+  size_t shown = 0;
+  for (int idle = 0; idle < 50;) {
+    const ssize_t count = write(pipe.write_end.get(), much.data(), much.size());
+    idle = count > 0 ? 0 : idle + 1;
+    if (count > 0) written += static_cast<size_t>(count);
+    loop.Settle();
+    shown += ReadSome(screen.read_end.get()).size();
+  }
+  EXPECT_TRUE(log_file.full());
+  EXPECT_LT(written, 1'000'000u);
+  while (stalled_files.held() > 0) {
+    stalled_files.RunNext();
+    loop.Settle();
+    shown += ReadSome(screen.read_end.get()).size();
+  }
+  EXPECT_EQ(shown, written);
+  EXPECT_TRUE(log_file.idle());
 }
 
 }  // namespace

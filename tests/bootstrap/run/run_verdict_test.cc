@@ -265,6 +265,18 @@ TEST(RunVerdict, AGoodRunIsOverWhenReleasedAndWritten) {
   EXPECT_EQ(verdict.Next(true, true), RunSteps{});
 }
 
+TEST(RunVerdict, LostOutputFailsAGoodRunOnly) {
+  RunVerdict good(RunFacts{});
+  good.OutputLost();
+  good.Finish();
+  EXPECT_EQ(good.status(), 71);
+  RunVerdict failed(RunFacts{});
+  failed.OutputLost();
+  failed.Failed(ExitOf(0, 3));
+  failed.Finish();
+  EXPECT_EQ(failed.status(), 3);
+}
+
 TEST(RunVerdict, AWorldOfOneIsOverWithItsProgram) {
   RunFacts facts;
   EXPECT_EQ(RunVerdict(facts).Next(true, true), RunSteps{RunStep::kFinish});

@@ -84,8 +84,40 @@ stopped_reader() {
   expect 'what was said' "$(words "$dir/err.0" "$dir/err.1" | grep -v 'this process was stopped')" ''
 }
 
+# A file system that does not answer for longer than dead_after: heartbeats go on, and no line is lost.
+stalled_disk() {
+  local first second code=0
+  local launch=(muster launch --nnodes 2 --endpoint gpu01:29561 -n 1 --set liveness.heartbeat=200ms
+    --set liveness.suspect_after=2s --set liveness.dead_after=5s)
+  fresh
+  mkdir "$dir/disk"
+  truncate -s 16M "$dir/image"
+  mkfs.ext4 -q "$dir/image"
+  on gpu02 mount -o loop "$dir/image" "$dir/disk"
+  on gpu01 "${launch[@]}" --node-rank 0 -- sleep 11 2>"$dir/err.0" &
+  first=$!
+  on gpu02 "${launch[@]}" --node-rank 1 --log-dir "$dir/disk/logs" -- sh -c \
+    'seq 60 | while read -r i; do echo "line $i"; sleep 0.1; done' >"$dir/out" 2>"$dir/err.1" &
+  second=$!
+  until_true 20 test -s "$dir/out" || fail "no line: $(<"$dir/err.1")"
+  on gpu02 sh -c "fsfreeze -f '$dir/disk'; sleep 8; fsfreeze -u '$dir/disk'"
+  wait "$first" || code=$?
+  expect 'exit code of the other node' "$code" 0
+  code=0
+  wait "$second" || code=$?
+  expect 'exit code' "$code" 0
+  expect 'lines' "$(wc -l <"$dir/out") $(on gpu02 sh -c "cat '$dir/disk/logs/'*.out" | wc -l)" '60 60'
+  expect 'what was said' "$(words "$dir/err.0" "$dir/err.1" | grep -v 'this process was stopped')" ''
+  on gpu02 umount "$dir/disk"
+}
+
 check_output() {
   begin 'output: a reader that stops' stopped_reader
+  if [[ -e /dev/loop-control ]] && command -v fsfreeze mkfs.ext4 >/dev/null; then
+    begin 'output: a disk that stalls' stalled_disk
+  else
+    skip 'output: a disk that stalls' 'needs loop devices and fsfreeze'
+  fi
   check 'output: --label' labelled
   check 'output: --label under muster launch' labelled_launch
   check 'output: --log-dir' logged

@@ -1,0 +1,112 @@
+// The output of programs at the edges: full disks, readers that stop or go, processes that stay behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace muster::cli {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+class Output : public testing::Test {
+ protected:
+  Output() {
+    std::string name = testing::TempDir() + "/output.XXXXXX";
+    directory = mkdtemp(name.data());
+  }
+  ~Output() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+  }
+
+  // `script` of bash, with $D, the directory of files, and `muster`, which ends with 124 if it hangs.
+  int Run(const std::string& script) const {
+    std::ofstream(directory + "/script") << "export MUSTER_LOG_TIME=none D=" << directory << "\n"
+                                         << "muster() { timeout 60 bootstrap/cli/muster \"$@\"; }\n"
+                                         << script << "\n";
+    const int status = std::system(("bash " + directory + "/script").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  std::string Text(const std::string& name) const {
+    std::ifstream file(directory + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static std::ptrdiff_t Lines(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+  std::string directory;
+};
+
+// The last write that fits is a short one. The program must not stop in its next 64 KiB.
+TEST_F(Output, AFullFileBehindStandardErrorStopsNoProgram) {
+  EXPECT_EQ(Run(R"(ulimit -f 5
+    muster launch -n 1 -- bash -c 'seq 1 60000 >&2; : >$D/done' 2>$D/err)"),
+            0);
+  EXPECT_TRUE(std::filesystem::exists(directory + "/done"));
+  EXPECT_EQ(Text("err").size(), 5 * 1024u);
+}
+
+TEST_F(Output, AFullDiskBehindLabelledOutputIsAnError) {
+  EXPECT_EQ(Run("muster launch -n 2 --label -- echo hi >/dev/full 2>$D/err"), 71);
+  EXPECT_EQ(
+      Text("err"),
+      "muster: error: cannot write standard output (/dev/full): No space left on device; output is lost "
+      "until it can be written\n"
+      "muster: error: 12 bytes of standard output (/dev/full) were lost: No space left on device\n");
+}
+
+TEST_F(Output, AFullDiskBehindLogFilesIsAnErrorThatNamesThem) {
+  EXPECT_EQ(Run(R"(ulimit -f 5
+    muster launch -n 2 --log-dir $D/logs -- seq 1 10000 2>&1 >/dev/null | cat >$D/err; exit ${PIPESTATUS[0]})"),
+            71);
+  EXPECT_THAT(Text("err"),
+              MatchesRegex("muster: error: cannot write [^ ]*/logs/rank[01].0.[^ ]*.out: File too large; "
+                           "output is lost until it can be written\nmuster: error: 87548 bytes of 2 log "
+                           "files \\(the first: [^ ]*/logs/rank[01].0.[^ ]*.out\\) were lost: File too "
+                           "large\n"));
+}
+
+// As without --label.
+TEST_F(Output, WithoutAReaderLabelledProgramsReceiveSigpipe) {
+  EXPECT_EQ(Run("muster launch -n 2 --label -- yes 2>$D/err | head -1 >$D/out; exit ${PIPESTATUS[0]}"), 141);
+  EXPECT_THAT(Text("out"), MatchesRegex("[01]: y\n"));
+  EXPECT_THAT(Text("err"), HasSubstr("warning: standard output has no reader: the rest is dropped\n"));
+  EXPECT_THAT(Text("err"), HasSubstr(" failed: "));
+}
+
+// Their log files still need them.
+TEST_F(Output, WithoutAReaderProgramsWithLogFilesGoOn) {
+  EXPECT_EQ(Run("muster launch -n 2 --label --log-dir $D/logs -- seq 1 100000 2>$D/err | head -1 >$D/out\n"
+                "exit ${PIPESTATUS[0]}"),
+            0);
+  EXPECT_EQ(Run("cat $D/logs/*.out | wc -l >$D/lines"), 0);
+  EXPECT_EQ(Text("lines"), "200000\n");
+}
+
+// A server or a copy in the background of a rank.
+TEST_F(Output, AProcessThatIsLeftBehindWritesOnWhileTheRunGoesOn) {
+  EXPECT_EQ(Run(R"(muster launch -n 2 -- bash -c '
+    if [ $RANK = 1 ]; then until [ -e $D/done ]; do sleep 0.05; done; exit 0; fi
+    { seq 1 30000 >&2; : >$D/done; } & exit 0' 2>$D/err)"),
+            0);
+  EXPECT_EQ(Lines(Text("err")), 30000);
+}
+
+// Its output is no reason to go on.
+TEST_F(Output, AProcessThatIsLeftBehindDoesNotDelayTheEnd) {
+  EXPECT_EQ(
+      Run("muster launch -n 1 -- bash -c 'yes >&2 & exit 0' 2>&1 | cat >/dev/null; exit ${PIPESTATUS[0]}"),
+      0);
+}
+
+}  // namespace
+}  // namespace muster::cli
