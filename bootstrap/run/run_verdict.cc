@@ -61,6 +61,8 @@ RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
 RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) const {
   // It requests a thread dump of programs, and this process has none.
   if (number == SIGQUIT) return {};
+  // The request that ended the programs may have several signals.
+  if (awaits_output_) return now - ended_at_ < kOneRequest ? RunSteps{} : RunSteps{RunStep::kGiveUpOutput};
   // Only the report of how other programs ended is still waited for.
   if (sends_ends_) return {RunStep::kFinishSoon};
   // The program itself got this very signal and ended well.
@@ -99,13 +101,17 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
     if (!all_know_) {
       return std::exchange(awaits_all_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitAllKnow};
     }
-    if (facts_.alone || ends_received_) return {RunStep::kFinish};
-    return std::exchange(sends_ends_, true) ? RunSteps{} : RunSteps{RunStep::kSendEnds};
+    if (!facts_.alone && !ends_received_) {
+      return std::exchange(sends_ends_, true) ? RunSteps{} : RunSteps{RunStep::kSendEnds};
+    }
+  } else {
+    // A failure of this process is still on its way.
+    if (reported_) return {};
+    const bool done = facts_.alone ? !facts_.expects_files || files_found_ : released_;
+    if (!done) return {};
   }
-  // A failure of this process is still on its way.
-  if (reported_) return {};
-  const bool done = facts_.alone ? !facts_.expects_files || files_found_ : released_;
-  return done && written ? RunSteps{RunStep::kFinish} : RunSteps{};
+  if (written) return {RunStep::kFinish};
+  return std::exchange(awaits_output_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitOutput};
 }
 
 bool RunVerdict::LogsSummary(Clock::time_point now) const {

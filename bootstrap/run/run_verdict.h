@@ -33,7 +33,9 @@ enum class RunStep : uint8_t {
   kCheckFiles,
   kAwaitAllKnow,
   kSendEnds,      // how the programs ended, and wait until the root has it
-  kFinishSoon,  // after a second
+  kAwaitOutput,   // its readers: without a limit, after a failure for as long as run.grace
+  kGiveUpOutput,  // what is not yet written, by a signal
+  kFinishSoon,    // after a second
   kFinish,
 };
 using RunSteps = std::vector<RunStep>;
@@ -117,6 +119,7 @@ class RunVerdict {
   bool sends_ends_ = false;
   bool ends_received_ = false;
   bool released_ = false;
+  bool awaits_output_ = false;
   bool output_lost_ = false;
   bool files_found_ = false;
 };

@@ -11,6 +11,7 @@
 
 #include "bootstrap/process/descendants.h"
 #include "bootstrap/run/program/program_environment.h"
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
 
 namespace muster::run {
@@ -31,6 +32,8 @@ constexpr Duration kEndsWithin = seconds(2);
 constexpr Duration kAllEndsWithin = seconds(4);
 constexpr Duration kFinishSoon = seconds(1);
 constexpr Duration kGoneWithin = milliseconds(100);
+// After a failure the readers of the output have run.grace, and at least this.
+constexpr Duration kLeastForReader = seconds(5);
 
 RunFacts FactsOf(const SupervisorPlan& plan) {
   const config::RunOptions& run = plan.config.run;
@@ -242,10 +245,35 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kFinishSoon:
       loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
       return;
+    case RunStep::kAwaitOutput:
+      return AwaitOutput();
+    case RunStep::kGiveUpOutput:
+      return GiveUpOutput();
     case RunStep::kFinish:
       if (programs_->losses().fail_run()) verdict_.OutputLost();
       return verdict_.Finish();
   }
+}
+
+Duration Supervisor::ReaderWithin() const { return std::max(plan_.config.run.grace, kLeastForReader); }
+
+// A reader of the output that has stopped, as with Ctrl-S or in a pager, may go on: nothing is lost then. After a
+// failure, which all other ranks have by now, it is not waited for without a limit.
+void Supervisor::AwaitOutput() {
+  programs_->StopReading();
+  if (!verdict_.failure()) return;
+  loop_->After(ReaderWithin(), [this] {
+    programs_->GiveUpOutput(
+        fmt::format("its reader did not take them within {}", FormatDuration(ReaderWithin())));
+    CheckDone();
+  });
+}
+
+void Supervisor::GiveUpOutput() {
+  const int signal = *verdict_.request().Explains(Clock::now());
+  programs_->GiveUpOutput(
+      fmt::format("its reader had not taken them before {}", process::SignalName(signal)));
+  verdict_.failure() ? verdict_.Finish() : verdict_.Finish(128 + signal);
 }
 
 Duration Supervisor::OthersEndWithin() const {

@@ -61,6 +61,9 @@ class Supervisor {
   }
   void CheckDone() { Do(verdict_.Next(programs_->all_ended(), programs_->written())); }
   Duration OthersEndWithin() const;
+  void AwaitOutput();
+  void GiveUpOutput();
+  Duration ReaderWithin() const;
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
   void ReportProgram();

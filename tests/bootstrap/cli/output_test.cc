@@ -92,6 +92,26 @@ TEST_F(Output, WithoutAReaderProgramsWithLogFilesGoOn) {
   EXPECT_EQ(Text("lines"), "200000\n");
 }
 
+TEST_F(Output, AReaderThatPausesAtTheEndGetsAllOfAGoodRun) {
+  EXPECT_EQ(Run("muster launch -n 1 -- sh -c 'seq 1 20000 >&2' 2>&1 | (sleep 2; cat) >$D/out; exit "
+                "${PIPESTATUS[0]}"),
+            0);
+  EXPECT_EQ(Lines(Text("out")), 20000);
+  EXPECT_THAT(Text("out"), EndsWith("\n20000\n"));
+}
+
+// The reader lives and never reads. The failure is in the log immediately.
+TEST_F(Output, AReaderThatNeverReadsIsGivenUpAfterAFailure) {
+  EXPECT_EQ(
+      Run("muster launch -n 1 --set run.grace=1s --set log.file=$D/log -- sh -c 'seq 1 20000 >&2; exit 3' "
+          "2> >(exec sleep 50 >/dev/null 2>&1)\nstatus=$?; kill $!; exit $status"),
+      3);
+  EXPECT_THAT(Text("log"), HasSubstr("failed: exit 3\n"));
+  EXPECT_THAT(Text("log"),
+              MatchesRegex("[^\n]*failed: exit 3\nmuster: warning: [0-9]* bytes of standard error were "
+                           "lost: its reader did not take them within 5s\n"));
+}
+
 // A server or a copy in the background of a rank.
 TEST_F(Output, AProcessThatIsLeftBehindWritesOnWhileTheRunGoesOn) {
   EXPECT_EQ(Run(R"(muster launch -n 2 -- bash -c '

@@ -258,6 +258,7 @@ TEST(RunVerdict, AGoodRunIsOverWhenReleasedAndWritten) {
   EXPECT_EQ(verdict.Next(true, true), RunSteps{});
   verdict.Released();
   EXPECT_EQ(verdict.Next(false, true), RunSteps{});
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitOutput});
   EXPECT_EQ(verdict.Next(true, false), RunSteps{});
   EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kFinish});
   verdict.Finish();
@@ -277,6 +278,30 @@ TEST(RunVerdict, LostOutputFailsAGoodRunOnly) {
   EXPECT_EQ(failed.status(), 3);
 }
 
+// All others have the failure when the readers of the output are waited for.
+TEST(RunVerdict, OutputOfAFailedRunIsAwaitedLast) {
+  RunVerdict verdict = VerdictOf(1);
+  verdict.ProgramEnded({1, kExit1}, true, kStart);
+  verdict.Failed(ExitOf(1));
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitAllKnow});
+  verdict.AllKnow();
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kSendEnds});
+  verdict.EndsReported();
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitOutput});
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{});
+  EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kFinish});
+}
+
+// A signal ends the wait, but not the very signal that the programs received.
+TEST(RunVerdict, ASignalGivesUpOutputThatIsAwaited) {
+  RunVerdict verdict(RunFacts{});
+  verdict.ProgramEnded({0, kOk}, true, kStart);
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitOutput});
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart + milliseconds(900)), RunSteps{});
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart + seconds(2)), RunSteps{RunStep::kGiveUpOutput});
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGQUIT, kStart + seconds(2)), RunSteps{});
+}
+
 TEST(RunVerdict, AWorldOfOneIsOverWithItsProgram) {
   RunFacts facts;
   EXPECT_EQ(RunVerdict(facts).Next(true, true), RunSteps{RunStep::kFinish});
@@ -288,7 +313,8 @@ TEST(RunVerdict, AWorldOfOneIsOverWithItsProgram) {
   RunVerdict failed(facts);
   failed.Failed(ExitOf(0, 3));
   failed.AllKnow();
-  EXPECT_EQ(failed.Next(true, false), RunSteps{RunStep::kFinish});
+  EXPECT_EQ(failed.Next(true, false), RunSteps{RunStep::kAwaitOutput});
+  EXPECT_EQ(failed.Next(true, true), RunSteps{RunStep::kFinish});
   failed.Finish();
   EXPECT_EQ(failed.status(), 3);
 }
