@@ -10,7 +10,8 @@
 //                      child; found before anything is sent, on this rank alone, and nothing is broken
 //     kDeadline        the time is over; the message names the ranks that the call waits for
 //     kPeerLost        a rank has ended, left the group or fallen silent
-//     kDisagreement    ranks are in different calls; the message has both
+//     kDisagreement    ranks are in different calls; the message has both. A rank that waits for no other rank in its
+//                      call, as the root of Broadcast, gets it from one of its next calls
 //     kAuthentication  sealed data, or the bytes of a ...Bytes call, were changed between two nodes
 //     kSystem          the operating system refused (memory, descriptors, a device)
 //     kInternal        a bug in muster

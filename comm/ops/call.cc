@@ -12,6 +12,8 @@ constexpr std::array<std::string_view, kOperationCount> kNames = {
     "AllGather", "Scatter",     "ReduceScatter",  "AllToAll",       "Send",
     "Recv",      "GatherBytes", "AllGatherBytes", "BroadcastBytes", "Split"};
 
+constexpr const char* kSameCalls = "make the same calls in the same order on all ranks";
+
 bool HasElements(Operation operation) {
   switch (operation) {
     case Operation::kBarrier:
@@ -61,7 +63,14 @@ Error Disagreement(const Roster& roster, int rank, const Call& call, int other_r
                fmt::format("{} is in {}{}, {} in {}{}", DescribeRank(roster, rank), Describe(call),
                            alike ? Detail(call, other_call) : "", DescribeRank(roster, other_rank),
                            Describe(other_call), alike ? Detail(other_call, call) : ""),
-               "make the same calls in the same order on all ranks"};
+               kSameCalls};
+}
+
+Error EarlierDisagreement(const Roster& roster, int lower_rank, int higher_rank, const Call& call) {
+  return Error{Code::kDisagreement,
+               fmt::format("{} and {} made different calls before {}", DescribeRank(roster, lower_rank),
+                           DescribeRank(roster, higher_rank), Describe(call)),
+               kSameCalls};
 }
 
 }  // namespace muster

@@ -74,6 +74,8 @@ SocketCommunicator::~SocketCommunicator() {
   core_->group.activity().Remove(history_.get());
   // After an error the other ranks receive the cause from the group; "it left" would be a second one.
   if (first_error_.broken() || core_->group.failure()) return;
+  // It has failed the group, which the end of the group reports.
+  if (memory_ && !memory_->CheckLast()) return;
   connections_.SendLeave();
   point_to_point_.SendLeave();
 }

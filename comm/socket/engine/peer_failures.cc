@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/ops/group_failure.h"
@@ -63,8 +64,13 @@ Status PeerFailures::Tampered(int peer, std::string_view how) {
        "look for a device that changes data between these two nodes; a faulty network card does the same"});
 }
 
-Status PeerFailures::Disagree(int peer, const Call& theirs) {
-  return Fail(Disagreement(group_.roster(), group_.rank(), call_, connections_.WorldRank(peer), theirs));
+Status PeerFailures::Disagree(const Call& mine, int peer, const Call& theirs) {
+  return Fail(Disagreement(group_.roster(), group_.rank(), mine, connections_.WorldRank(peer), theirs));
+}
+
+Status PeerFailures::DisagreedBefore(int peer) {
+  const auto [first, second] = std::minmax(group_.rank(), connections_.WorldRank(peer));
+  return Fail(EarlierDisagreement(group_.roster(), first, second, call_));
 }
 
 tl::unexpected<Error> PeerFailures::Fail(const Error& error) {

@@ -39,7 +39,10 @@ class PeerFailures {
   // It is reported like a lost connection.
   void OnLeft(int peer);
   Status Tampered(int peer, std::string_view how);
-  Status Disagree(int peer, const Call& theirs);
+  Status Disagree(int peer, const Call& theirs) { return Disagree(call_, peer, theirs); }
+  // In an earlier call than the one at work.
+  Status Disagree(const Call& mine, int peer, const Call& theirs);
+  Status DisagreedBefore(int peer);
   tl::unexpected<Error> Fail(const Error& error);
 
   // The first lost peer, until Clear.

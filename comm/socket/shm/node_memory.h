@@ -55,7 +55,7 @@ class NodeMemory final : private Awaited {
   bool crowded() const { return crowded_; }
 
   // Before the slots of the next `steps` steps (at most 2) are written. BLOCKS as ProgressEngine::Await, like
-  // all that returns a Status.
+  // all that returns a Status. Error: kDisagreement if a rank was in another call in the step that it waits for.
   Status Claim(uint64_t steps = 1);
   // This rank's slot of the next step.
   uint8_t* NextSlot() const { return segment_->slot(local_.index, step_ + 1); }
@@ -65,11 +65,13 @@ class NodeMemory final : private Awaited {
   // If a call ends with a Publish: wakes the sleeping ranks now.
   void Flush() { RingSleepers(); }
   // Until all, or one, have published the step of this rank, or the one before it. Error: kDisagreement if it
-  // is in another call.
+  // is in another call, or was in another one before.
   Status AwaitAll(uint64_t back = 0);
   Status AwaitOne(int index, uint64_t back = 0);
   // For a rank that has a message that all have published the step before its own.
   void AllReachedPrevious() { all_reached_ = step_ - 1; }
+  // After the last call: whether a rank that is not further has made other calls. Does not wait for any.
+  Status CheckLast();
 
   const uint8_t* Slot(int index, uint64_t back = 0) const { return segment_->slot(index, step_ - back); }
   const uint8_t* Inlined(int index, uint64_t back = 0) const {
@@ -89,7 +91,14 @@ class NodeMemory final : private Awaited {
   bool Reached(int index, uint64_t step) const {
     return segment_->header(index, step).step.load(std::memory_order_acquire) >= step;
   }
-  Status CheckCall(int index, uint64_t step);
+  // `mine`: the words of this rank in that step.
+  Status CheckCall(int index, uint64_t step, const CallWords& mine);
+  Status Disagree(int index, uint64_t step);
+  CallWords WordsOf(int index, uint64_t step) const;
+  bool IsAt(int index, uint64_t step) const {
+    return segment_->header(index, step).step.load(std::memory_order_relaxed) == step;
+  }
+  void BeginCall(const Call& call);
   void RingSleepers();
   void Ring(int index);
   const std::optional<net::SocketAddress>& AddressOf(int index);
@@ -102,9 +111,13 @@ class NodeMemory final : private Awaited {
   const Team local_;
 
   const bool crowded_;
-  uint64_t step_ = 0;         // the last one published
-  uint64_t all_reached_ = 0;  // all ranks have published at least this one
-  bool rings_due_ = false;    // a step was published and the sleepers have not been checked
+  CallWords words_{};      // of the last call that published
+  uint64_t sequence_ = 0;  // its number
+  uint64_t changed_ = 0;   // the first step of the last call that was not like the one before
+  std::array<CallWords, kSlots> published_{};  // of the last steps
+  uint64_t step_ = 0;                          // the last one published
+  uint64_t all_reached_ = 0;                   // all ranks have published at least this one
+  bool rings_due_ = false;                     // a step was published and the sleepers have not been checked
 
   // The awaited event: [first_, end_) publish target_.
   int first_ = 0;

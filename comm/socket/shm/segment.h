@@ -96,27 +96,39 @@ class Segment {
   uint8_t* slots_ = nullptr;
 };
 
-// A call in three words, as a header has room for. The communicator is the segment's.
+// A call in three words, as a header has room for, and a digest of all calls before it. So a rank that has
+// only published in a call is found by the next rank that reads any later header of it. The communicator is
+// the segment's, and of the sequence there are 32 bits.
 using CallWords = std::array<uint64_t, 3>;
 
-inline CallWords PackCall(const Call& call) {
-  return {call.sequence,
+inline CallWords PackCall(const Call& call, uint32_t earlier = 0) {
+  return {uint64_t{earlier} << 32 | static_cast<uint32_t>(call.sequence),
           uint64_t{static_cast<uint32_t>(call.root)} << 32 |
               uint64_t{static_cast<uint8_t>(call.reduce)} << 16 |
               uint64_t{static_cast<uint8_t>(call.type)} << 8 | static_cast<uint8_t>(call.operation),
           call.count};
 }
 
-// Absent for anything that PackCall does not write.
-inline std::optional<Call> UnpackCall(const CallWords& words, uint64_t communicator) {
+// The digest of this call and those before it: every bit of the words counts.
+inline uint32_t Digest(const CallWords& words) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  uint64_t digest = (words[0] ^ words[1]) * kOdd;
+  digest = (digest ^ (digest >> 32) ^ words[2]) * kOdd;
+  return static_cast<uint32_t>(digest >> 32);
+}
+
+// `near`: a call of the same communicator, whose sequence is less than 2^31 away. Absent for anything that
+// PackCall does not write.
+inline std::optional<Call> UnpackCall(const CallWords& words, const Call& near) {
   const auto byte = [&](int shift) { return static_cast<uint8_t>(words[1] >> shift); };
   if (byte(0) >= kOperationCount || byte(8) > static_cast<uint8_t>(DataType::kF64) ||
       byte(16) > static_cast<uint8_t>(ReduceOp::kAvg) || byte(24) != 0) {
     return std::nullopt;
   }
   Call call;
-  call.communicator = communicator;
-  call.sequence = words[0];
+  call.communicator = near.communicator;
+  const uint32_t ahead = static_cast<uint32_t>(words[0]) - static_cast<uint32_t>(near.sequence);
+  call.sequence = near.sequence + static_cast<uint64_t>(int64_t{static_cast<int32_t>(ahead)});
   call.operation = static_cast<Operation>(byte(0));
   call.type = static_cast<DataType>(byte(8));
   call.reduce = static_cast<ReduceOp>(byte(16));

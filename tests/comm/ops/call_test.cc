@@ -62,5 +62,14 @@ TEST(Disagreement, ShowsRootAndReductionWhereOnlyTheyDiffer) {
       "rank 0 on gpu01 is in Reduce #2 i32[4] sum root 0, rank 1 on gpu01 in Reduce #2 i32[4] max root 1");
 }
 
+TEST(Disagreement, OfAnEarlierCallNamesTheRanksAndTheCallThatFoundIt) {
+  const Error error = EarlierDisagreement(socket::MakeRoster(socket::BlockLayout({4, 4})), 3, 5,
+                                          MakeCall(Operation::kAllReduce, 42, DataType::kF32, 1024));
+  EXPECT_EQ(error.code, Code::kDisagreement);
+  EXPECT_EQ(error.message,
+            "rank 3 on gpu01 and rank 5 on gpu02 made different calls before AllReduce #42 f32[1024]");
+  EXPECT_EQ(error.hint, "make the same calls in the same order on all ranks");
+}
+
 }  // namespace
 }  // namespace muster

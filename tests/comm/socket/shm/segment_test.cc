@@ -104,20 +104,48 @@ TEST(Segment, IsRefusedByTheFileSizeLimitInsteadOfEndingTheProcess) {
 
 TEST(CallWords, CarryEverythingButTheCommunicator) {
   const Call call{7, 42, Operation::kReduce, DataType::kBF16, ReduceOp::kMax, 3, uint64_t{1} << 40};
-  const auto read = UnpackCall(PackCall(call), 7);
+  const Call near{7, 40};
+  const auto read = UnpackCall(PackCall(call), near);
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, call);
   Call rootless = call;
   rootless.root = -1;
-  EXPECT_EQ(UnpackCall(PackCall(rootless), 7), rootless);
+  EXPECT_EQ(UnpackCall(PackCall(rootless), near), rootless);
   EXPECT_NE(PackCall(rootless), PackCall(call));
+}
+
+TEST(CallWords, HaveTheWholeNumberOfACallNearby) {
+  constexpr uint64_t kLarge = uint64_t{7} << 32;
+  for (const uint64_t mine : {kLarge - 2, kLarge, kLarge + 3}) {
+    for (const uint64_t theirs : {kLarge - 1, kLarge, kLarge + 1}) {
+      const auto read = UnpackCall(PackCall({7, theirs}), {7, mine});
+      ASSERT_TRUE(read);
+      EXPECT_EQ(read->sequence, theirs) << mine;
+    }
+  }
+}
+
+TEST(CallWords, DifferAfterDifferentCalls) {
+  const Call call{7, 42, Operation::kReduce, DataType::kBF16, ReduceOp::kMax, 3, 1000};
+  const CallWords after = PackCall({7, 43}, Digest(PackCall(call)));
+  Call other = call;
+  other.root = 2;
+  EXPECT_NE(PackCall({7, 43}, Digest(PackCall(other))), after);
+  other = call;
+  other.count = 1001;
+  EXPECT_NE(PackCall({7, 43}, Digest(PackCall(other))), after);
+  other = call;
+  other.operation = Operation::kBroadcast;
+  EXPECT_NE(PackCall({7, 43}, Digest(PackCall(other))), after);
+  EXPECT_NE(PackCall({7, 43}, Digest(PackCall(call, 1))), after);
+  EXPECT_EQ(UnpackCall(after, {7, 43}), (Call{7, 43}));
 }
 
 TEST(CallWords, RefuseWhatNobodyWrites) {
   const CallWords good = PackCall({});
   for (const uint64_t bad :
        {uint64_t{kOperationCount}, uint64_t{9} << 8, uint64_t{5} << 16, uint64_t{1} << 24}) {
-    EXPECT_FALSE(UnpackCall({good[0], bad, good[2]}, 0)) << bad;
+    EXPECT_FALSE(UnpackCall({good[0], bad, good[2]}, {})) << bad;
   }
 }
 

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <ostream>
+#include <span>
+#include <vector>
+
 #include "tests/comm/socket/failure_checks.h"
 
 namespace muster::socket {
@@ -71,6 +76,95 @@ TEST(SharedDisagreement, OfLengthTypeReductionOrRootIsOneToo) {
   }),
               Each("rank 0 on gpu01 is in Broadcast #2 i32[1] root 1, rank 1 on gpu01 in Broadcast #2 i32[1] "
                    "root 0"));
+}
+
+// Each of these ranks only publishes in the second call: no rank reads there what a rank of another opinion wrote.
+struct OneSided {
+  const char* name;
+  std::function<Status(Communicator&)> call;
+  const char* message;
+};
+
+void PrintTo(const OneSided& one, std::ostream* out) { *out << one.name; }
+
+thread_local std::vector<int32_t> four(4);
+
+Buffer One() { return HostBuffer(std::span(four).first(1)); }
+
+const OneSided kOneSided[] = {
+    {"Broadcast", [](Communicator& c) { return c.Broadcast(One(), c.rank()); },
+     "rank 0 on gpu01 is in Broadcast #2 i32[1] root 0, rank 1 on gpu01 in Broadcast #2 i32[1] root 1"},
+    {"BroadcastBytes",
+     [](Communicator& c) -> Status {
+       MUSTER_CHECK(c.BroadcastBytes(Bytes(3), c.rank()));
+       return {};
+     },
+     "rank 0 on gpu01 is in BroadcastBytes #2 root 0, rank 1 on gpu01 in BroadcastBytes #2 root 1"},
+    {"Scatter",
+     [](Communicator& c) { return c.Scatter(HostBuffer(std::span(four).first(2)), One(), c.rank()); },
+     "rank 0 on gpu01 is in Scatter #2 i32[1] root 0, rank 1 on gpu01 in Scatter #2 i32[1] root 1"},
+    {"Gather", [](Communicator& c) { return c.Gather(One(), {}, 1 - c.rank()); },
+     "rank 0 on gpu01 is in Gather #2 i32[1] root 1, rank 1 on gpu01 in Gather #2 i32[1] root 0"},
+    {"Reduce", [](Communicator& c) { return c.Reduce(One(), {}, ReduceOp::kSum, 1 - c.rank()); },
+     "rank 0 on gpu01 is in Reduce #2 i32[1] root 1, rank 1 on gpu01 in Reduce #2 i32[1] root 0"},
+    {"BroadcastAndReduce",
+     [](Communicator& c) {
+       return c.rank() == 0 ? c.Broadcast(One(), 0) : c.Reduce(One(), {}, ReduceOp::kSum, 0);
+     },
+     "rank 0 on gpu01 is in Broadcast #2 i32[1], rank 1 on gpu01 in Reduce #2 i32[1]"},
+};
+
+class SharedDisagreementOf : public testing::TestWithParam<OneSided> {};
+
+TEST_P(SharedDisagreementOf, RanksThatOnlyPublishIsFoundByTheNextReader) {
+  for (const bool spin : {false, true}) {
+    SocketOptions options = Sharing();
+    options.spin = spin;
+    FakeWorld world(BlockLayout({2}), options);
+    Meet(world);
+    world.Run([](Communicator& c) { EXPECT_EQ(MessageOf(GetParam().call(c)), ""); });
+    EXPECT_THAT(world.Messages([](Communicator& c) { return AllReduceFloats(c, 2); }),
+                Each(GetParam().message));
+    EXPECT_EQ(world.state().failure()->code, Code::kDisagreement);
+  }
+}
+
+// The last call: the end of the communicators finds it.
+TEST_P(SharedDisagreementOf, RanksThatOnlyPublishIsFoundAtTheEnd) {
+  FakeWorld world(BlockLayout({2}), Sharing());
+  Meet(world);
+  world.Run([](Communicator& c) { EXPECT_EQ(MessageOf(GetParam().call(c)), ""); });
+  world.Leave(0);
+  ASSERT_TRUE(world.state().failure());
+  EXPECT_EQ(world.state().failure()->message, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SharedDisagreementOf, testing::ValuesIn(kOneSided),
+                         [](const auto& one) { return one.param.name; });
+
+TEST(SharedDisagreement, OfOneRootIsFoundThoughTheOthersAgree) {
+  FakeWorld world(BlockLayout({3}), Sharing());
+  Meet(world);
+  world.Run([](Communicator& c) { EXPECT_EQ(MessageOf(c.Broadcast(One(), c.rank() == 1 ? 1 : 0)), ""); });
+  EXPECT_THAT(
+      world.Messages([](Communicator& c) { return c.Barrier(); }),
+      Each(testing::AnyOf("rank 0 on gpu01 is in Broadcast #2 i32[1] root 0, rank 1 on gpu01 in Broadcast "
+                          "#2 i32[1] root 1",
+                          "rank 1 on gpu01 is in Broadcast #2 i32[1] root 1, rank 2 on gpu01 in Broadcast "
+                          "#2 i32[1] root 0")));
+}
+
+// No rank ever reads: the one that is ahead finds it when it writes over its own words.
+TEST(SharedDisagreement, IsFoundByRanksThatOnlyWrite) {
+  FakeWorld world(BlockLayout({2}), Sharing());
+  Meet(world);
+  EXPECT_THAT(world.Messages([](Communicator& c) {
+    Status status;
+    for (int i = 0; status && i < 10; ++i) status = c.Broadcast(One(), c.rank());
+    return status;
+  }),
+              Each("rank 0 on gpu01 is in Broadcast #2 i32[1] root 0, rank 1 on gpu01 in Broadcast #2 i32[1] "
+                   "root 1"));
 }
 
 TEST(SharedDeadline, NamesTheRankThatAllWaitFor) {
