@@ -68,6 +68,9 @@ SocketCommunicator::SocketCommunicator(std::shared_ptr<const SocketCore> core, M
 SocketCommunicator::~SocketCommunicator() {
   if (core_->InForkedChild()) {
     KeepForGood(core_);
+    // Its pages are not in the child (MADV_DONTFORK), where other memory may be in their place now; the name of
+    // its doorbell is the parent's.
+    static_cast<void>(memory_.release());
     return;
   }
   core_->mesh->RemoveCallHistory(members_.communicator);

@@ -1,10 +1,14 @@
 // A child of fork(2) has a copy of the communicators; what it does with them must not reach the group.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "tests/comm/socket/fake_group.h"
 
@@ -37,6 +41,12 @@ class ForkedChildTest : public testing::Test {
       parts_[static_cast<size_t>(c.rank())] = *std::move(part);
     });
   }
+  void Share() {
+    Split();
+    for (int i = 0; i < 3; ++i) {
+      world_.Run([this](Communicator& c) { ASSERT_TRUE(parts_[static_cast<size_t>(c.rank())]->Barrier()); });
+    }
+  }
   static Status Sum(Communicator& c) {
     int64_t value = c.rank();
     return c.AllReduce(std::span(&value, 1), ReduceOp::kSum);
@@ -51,6 +61,39 @@ TEST_F(ForkedChildTest, DestroysAPartWithoutAGoodbye) {
   Split();
   EXPECT_TRUE(InForkedChild([this] {
     parts_[0].reset();
+    return true;
+  }));
+  EXPECT_THAT(
+      world_.Messages([this](Communicator& c) { return Sum(*parts_[static_cast<size_t>(c.rank())]); }),
+      testing::Each(""));
+}
+
+std::vector<std::string> MappingsOf(std::string_view name) {
+  std::ifstream maps("/proc/self/maps");
+  std::vector<std::string> found;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(name) != std::string::npos) found.push_back(line);
+  }
+  return found;
+}
+
+// The child does not have the shared memory of its parent. Other memory may be in its place.
+TEST_F(ForkedChildTest, DestroysAPartAndLeavesItsOwnMemory) {
+  Share();
+  const std::vector<std::string> shared = MappingsOf("(deleted)");
+  ASSERT_FALSE(shared.empty());
+  EXPECT_TRUE(InForkedChild([&] {
+    std::vector<volatile char*> pages;
+    for (const std::string& line : shared) {
+      const uintptr_t begin = std::stoull(line, nullptr, 16);
+      const uintptr_t end = std::stoull(line.substr(line.find('-') + 1), nullptr, 16);
+      void* const page = mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+      if (page != MAP_FAILED) pages.push_back(static_cast<volatile char*>(page));
+    }
+    if (pages.empty()) return false;
+    parts_[0].reset();
+    for (volatile char* page : pages) *page = 1;
     return true;
   }));
   EXPECT_THAT(
