@@ -66,6 +66,11 @@ Error Disagreement(const Roster& roster, int rank, const Call& call, int other_r
                kSameCalls};
 }
 
+Error NoMemory(const Roster& roster, int rank, const Call& call) {
+  return Error{Code::kSystem,
+               fmt::format("{} has no memory for {}", DescribeRank(roster, rank), Describe(call)), ""};
+}
+
 Error EarlierDisagreement(const Roster& roster, int lower_rank, int higher_rank, const Call& call) {
   return Error{Code::kDisagreement,
                fmt::format("{} and {} made different calls before {}", DescribeRank(roster, lower_rank),

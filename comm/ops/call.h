@@ -41,6 +41,8 @@ bool Match(const Call& mine, const Call& theirs);
 // rank first, so that both sides report the same. Root and reduction are shown if they are the only
 // difference.
 Error Disagreement(const Roster& roster, int rank, const Call& call, int other_rank, const Call& other_call);
+// kSystem "rank 1 on gpu01 has no memory for BroadcastBytes #5".
+Error NoMemory(const Roster& roster, int rank, const Call& call);
 // kDisagreement "rank 3 on gpu01 and rank 5 on gpu02 made different calls before AllReduce #42 f32[1024]": the
 // calls themselves are no longer known.
 Error EarlierDisagreement(const Roster& roster, int lower_rank, int higher_rank, const Call& call);

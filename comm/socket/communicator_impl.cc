@@ -1,5 +1,6 @@
 #include "comm/socket/communicator_impl.h"
 
+#include <new>
 #include <utility>
 
 #include "comm/base/fields.h"
@@ -122,15 +123,42 @@ Status SocketCommunicator::RunNext(Call call, const CallOptions& options,
   MUSTER_CHECK(Usable());
   call.communicator = members_.communicator;
   call.sequence = ++sequence_;
-  Status status = Enter(call, TimeoutOf(call.operation, options));
-  if (status && !memory_settled_) status = ShareMemoryFor(call);
-  if (status)
-    status = body({engine_, topology_, chooser_, memory_.get(), core_->mac ? &*core_->mac : nullptr});
-  if (memory_) memory_->Flush();
-  engine_.End();
-  history_->End();
-  if (!status) return Break(status.error());
-  return {};
+  return Breaking(call, [&] { return Execute(call, TimeoutOf(call.operation, options), body); });
+}
+
+Status SocketCommunicator::Execute(const Call& call, Duration timeout,
+                                   const std::function<Status(const Collective&)>& body) {
+  struct End {
+    SocketCommunicator& self;
+    ~End() {
+      if (self.memory_) self.memory_->Flush();
+      self.engine_.End();
+      self.history_->End();
+    }
+  } end{*this};
+  MUSTER_CHECK(Enter(call, timeout));
+  if (!memory_settled_) MUSTER_CHECK(ShareMemoryFor(call));
+  return body({engine_, topology_, chooser_, memory_.get(), core_->mac ? &*core_->mac : nullptr});
+}
+
+template <typename Body>
+Status SocketCommunicator::Breaking(const Call& call, const Body& body) {
+  try {
+    Status status = body();
+    if (!status) return Break(status.error());
+    return status;
+  } catch (const std::bad_alloc&) {
+    return BreakWithoutMemory(call);
+  }
+}
+
+Status SocketCommunicator::BreakWithoutMemory(const Call& call) {
+  try {
+    return Break(NoMemory(core_->group.roster(), core_->group.rank(), call));
+  } catch (const std::bad_alloc&) {
+    // Short enough to need no memory of its own. The other ranks learn of it when this process ends.
+    return Fail(first_error_.Set({Code::kSystem, "out of memory", ""}));
+  }
 }
 
 bool SocketCommunicator::WantsMemory(const Call& call) const {
@@ -154,28 +182,34 @@ Status SocketCommunicator::RunPointToPoint(const OperationRequest& request, cons
   MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
   const Duration timeout = TimeoutOf(request.operation, options);
-  const Status status = request.operation == Operation::kSend
-                            ? point_to_point_.Send(request.send, request.root, timeout)
-                            : point_to_point_.Recv(request.receive, request.root, timeout);
-  if (!status) return Break(status.error());
-  return {};
+  const bool sends = request.operation == Operation::kSend;
+  const Call unnumbered = CallOf(request.operation, sends ? request.send : ConstBuffer(request.receive));
+  return Breaking(unnumbered, [&] {
+    return sends ? point_to_point_.Send(request.send, request.root, timeout)
+                 : point_to_point_.Recv(request.receive, request.root, timeout);
+  });
 }
 
 Result<std::unique_ptr<Communicator>> SocketCommunicator::Split(int color, int key,
                                                                 const CallOptions& options) {
-  const Bytes mine = EncodeFields(color, key);
-  Bytes all(mine.size() * static_cast<size_t>(size()));
-  uint64_t sequence = 0;
-  MUSTER_CHECK(RunCollective(CallOf(Operation::kSplit), options, [&](const Collective& collective) {
-    sequence = collective.engine.call().sequence;
-    return RunAllGather(collective, mine, all);
-  }));
-  FieldReader reader(all);
-  std::vector<SplitChoice> choices(static_cast<size_t>(size()));
-  for (SplitChoice& choice : choices) reader(choice.color, choice.key);
-  std::optional<Members> members = FormSubgroup(members_, choices, sequence);
+  std::optional<Members> members;
+  const auto form = [&](const Collective& collective) -> Status {
+    const Bytes mine = EncodeFields(color, key);
+    Bytes all(mine.size() * static_cast<size_t>(size()));
+    MUSTER_CHECK(RunAllGather(collective, mine, all));
+    FieldReader reader(all);
+    std::vector<SplitChoice> choices(static_cast<size_t>(size()));
+    for (SplitChoice& choice : choices) reader(choice.color, choice.key);
+    members = FormSubgroup(members_, choices, collective.engine.call().sequence);
+    return {};
+  };
+  MUSTER_CHECK(RunCollective(CallOf(Operation::kSplit), options, form));
   if (!members) return nullptr;
-  return Create(core_, *std::move(members));
+  try {
+    return Create(core_, *std::move(members));
+  } catch (const std::bad_alloc&) {
+    return Fail(BreakWithoutMemory(CallOf(Operation::kSplit)).error());
+  }
 }
 
 }  // namespace muster::socket

@@ -47,6 +47,12 @@ class SocketCommunicator final : public Communicator {
   }
   Status RunNext(Call call, const CallOptions& options, const std::function<Status(const Collective&)>& body);
   Status Enter(const Call& call, Duration timeout);
+  Status Execute(const Call& call, Duration timeout, const std::function<Status(const Collective&)>& body);
+  // The status of `body`, whose error breaks the communicator. An exception for want of memory is one: no other
+  // rank may wait for this one until its deadline.
+  template <typename Body>
+  Status Breaking(const Call& call, const Body& body);
+  Status BreakWithoutMemory(const Call& call);
   // Within `call`: decides whether memory is shared from this call on; if so, agrees on it.
   Status ShareMemoryFor(const Call& call);
   bool WantsMemory(const Call& call) const;

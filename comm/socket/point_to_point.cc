@@ -1,5 +1,7 @@
 #include "comm/socket/point_to_point.h"
 
+#include <new>
+
 #include "comm/base/parse.h"
 #include "comm/socket/engine/progress_engine.h"
 
@@ -52,9 +54,15 @@ Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Ca
                 DescribeRank(core_.group.roster(), connections_.WorldRank(peer)));
   }
   call.sequence = *sequence;
-  Status status = body(call, deadline);
-  direction.Leave();
-  return status;
+  struct Turn {
+    Direction& direction;
+    ~Turn() { direction.Leave(); }
+  } turn{direction};
+  try {
+    return body(call, deadline);
+  } catch (const std::bad_alloc&) {
+    return Fail(NoMemory(core_.group.roster(), core_.group.rank(), call));
+  }
 }
 
 Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {

@@ -171,7 +171,7 @@ Status TreeBroadcastBytes(ProgressEngine& engine, const Tree& tree, Bytes& data)
   MUSTER_CHECK(TreeBroadcast(engine, tree, wire));
   const uint64_t size = WireReader(wire).U64();
   if (!TryResize(data, size)) {
-    return Fail(Code::kSystem, "no memory for {} bytes in {}", size, Describe(engine.call()));
+    return engine.failures().NoMemory(size);
   }
   return TreeBroadcast(engine, tree, data);
 }

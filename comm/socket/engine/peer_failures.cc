@@ -24,10 +24,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
                                stream.connection()->header().payload, Describe(call_), Own()),
                    ""});
     case StreamEvent::kNoMemory:
-      return Fail({Code::kSystem,
-                   fmt::format("{} has no memory for {} bytes in {}", Own(),
-                               stream.connection()->header().payload, Describe(call_)),
-                   ""});
+      return NoMemory(stream.connection()->header().payload);
     case StreamEvent::kTampered:
       return Tampered(peer, "its seal does not open");
     case StreamEvent::kLeave:
@@ -71,6 +68,11 @@ Status PeerFailures::Disagree(const Call& mine, int peer, const Call& theirs) {
 Status PeerFailures::DisagreedBefore(int peer) {
   const auto [first, second] = std::minmax(group_.rank(), connections_.WorldRank(peer));
   return Fail(EarlierDisagreement(group_.roster(), first, second, call_));
+}
+
+Status PeerFailures::NoMemory(uint64_t bytes) {
+  return Fail(
+      {Code::kSystem, fmt::format("{} has no memory for {} bytes in {}", Own(), bytes, Describe(call_)), ""});
 }
 
 tl::unexpected<Error> PeerFailures::Fail(const Error& error) {

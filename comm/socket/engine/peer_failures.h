@@ -8,6 +8,7 @@
 // Threads: one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,8 @@ class PeerFailures {
   // In an earlier call than the one at work.
   Status Disagree(const Call& mine, int peer, const Call& theirs);
   Status DisagreedBefore(int peer);
+  // This rank has no memory for data of a peer.
+  Status NoMemory(uint64_t bytes);
   tl::unexpected<Error> Fail(const Error& error);
 
   // The first lost peer, until Clear.

@@ -23,8 +23,7 @@ Result<std::vector<uint64_t>> ExchangeLengths(NodeMemory& memory, uint64_t mine)
 }
 
 Status Allocate(const NodeMemory& memory, Bytes& bytes, uint64_t length) {
-  if (TryResize(bytes, length)) return {};
-  return Fail(Code::kSystem, "no memory for {} bytes in {}", length, Describe(memory.engine().call()));
+  return TryResize(bytes, length) ? Status() : memory.engine().failures().NoMemory(length);
 }
 
 Status MovePieces(NodeMemory& memory, ByteView mine, const std::vector<uint64_t>& lengths, bool reads,

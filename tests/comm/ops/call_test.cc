@@ -71,5 +71,11 @@ TEST(Disagreement, OfAnEarlierCallNamesTheRanksAndTheCallThatFoundIt) {
   EXPECT_EQ(error.hint, "make the same calls in the same order on all ranks");
 }
 
+TEST(NoMemory, NamesTheRankAndTheCall) {
+  const Error error = NoMemory(socket::MakeRoster(socket::BlockLayout({2})), 1,
+                               MakeCall(Operation::kAllReduce, 42, DataType::kF32, 1024));
+  EXPECT_EQ(error, (Error{Code::kSystem, "rank 1 on gpu01 has no memory for AllReduce #42 f32[1024]", ""}));
+}
+
 }  // namespace
 }  // namespace muster
