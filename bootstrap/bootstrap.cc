@@ -6,12 +6,17 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "bootstrap/join/membership.h"
 #include "bootstrap/join/startup.h"
 
 namespace muster {
 namespace {
+
+// For calls of other threads, once they have been ended.
+constexpr Duration kCallsEndWithin = std::chrono::seconds(5);
 
 // The one group of this process.
 struct ProcessGroup {
@@ -32,6 +37,12 @@ ProcessGroup& TheGroup() {
 
 bool SameOptions(const InitOptions& a, const InitOptions& b) {
   return a.config_file == b.config_file && a.set == b.set;
+}
+
+// A call in another thread has not returned: what it uses stays until the end of this process.
+void KeepForGood(std::unique_ptr<Communicator> communicator, std::unique_ptr<Group> group) {
+  static auto& kept = *new std::vector<std::pair<std::unique_ptr<Communicator>, std::unique_ptr<Group>>>;
+  kept.emplace_back(std::move(communicator), std::move(group));
 }
 
 Status Start(const InitOptions& options, ProcessGroup& process) {
@@ -109,8 +120,12 @@ Status Shutdown() {
   ProcessGroup& process = TheGroup();
   const std::lock_guard lock(process.mutex);
   if (!process.communicator || process.pid != getpid()) return {};
-  process.communicator.reset();
-  Status left = process.group->Leave(Deadline::After(process.timeouts.shutdown));
+  const Deadline deadline = Deadline::After(process.timeouts.shutdown);
+  const bool unused = process.communicator->Close(deadline.EarlierOf(Deadline::After(kCallsEndWithin)));
+  std::unique_ptr<Communicator> communicator = std::move(process.communicator);
+  if (unused) communicator.reset();
+  Status left = process.group->Leave(deadline);
+  if (!unused) KeepForGood(std::move(communicator), std::move(process.group));
   process.group.reset();
   return left;
 }

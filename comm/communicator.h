@@ -18,6 +18,7 @@
 //
 // After any error except kUsage the communicator is broken: every later call returns the first error. Such an error
 // fails the whole group, also if the communicator is a part of it: all ranks return the code that the first rank found.
+// One exception: Recv from a rank that has left the group is kPeerLost for this call alone, and nothing is broken.
 //
 // Counts are in elements of `type`. A count of 0 is legal, then `data` may be null; the call still takes part
 // and is compared with those of the other ranks. Send and receive buffers do not overlap, except in these
@@ -188,6 +189,10 @@ class Communicator {
   // BLOCKS until all work that was queued on device memory is done. Check this result before reading buffers: after
   // a failure streams still complete, with undefined contents. Nothing to wait for is success.
   virtual Status Synchronize(const CallOptions& /*options*/ = {}) { return {}; }
+
+  // For the owner, before it destroys a communicator that another thread may be using: calls that wait end with kUsage,
+  // as do later ones; the group does not fail. BLOCKS until no call is left. False at the deadline: it must be kept.
+  virtual bool Close(Deadline /*deadline*/) { return true; }
 
   template <typename T>
   Status AllReduce(std::span<T> in_place, ReduceOp operation, const CallOptions& options = {}) {

@@ -12,7 +12,7 @@ static_assert(MUSTER_SUM == static_cast<int>(ReduceOp::kSum) &&
 
 // A communicator, and buffers of elements of one type for it.
 struct Elements {
-  Communicator* comm = nullptr;
+  InUse comm;
   DataType type = DataType::kU8;
   size_t count = 0;
 
@@ -69,7 +69,7 @@ using muster::c::Within;
 
 muster_error* muster_barrier(muster_comm* comm, int64_t timeout_ns) {
   return Guard([&]() -> Status {
-    MUSTER_TRY(muster::Communicator * communicator, muster::c::Alive(comm));
+    MUSTER_TRY(const muster::c::InUse communicator, muster::c::Alive(comm));
     return communicator->Barrier(Within(timeout_ns));
   });
 }

@@ -4,11 +4,14 @@
 
 namespace {
 
-const muster::Communicator* Find(const muster_comm* comm) { return muster::c::Alive(comm).value_or(nullptr); }
+muster::c::InUse Find(const muster_comm* comm) {
+  muster::Result<muster::c::InUse> alive = muster::c::Alive(comm);
+  return alive ? *std::move(alive) : muster::c::InUse();
+}
 
 const muster::Roster::Node* FindNode(const muster_comm* comm, int node) {
-  const muster::Communicator* communicator = Find(comm);
-  if (communicator == nullptr || node < 0) return nullptr;
+  const muster::c::InUse communicator = Find(comm);
+  if (!communicator || node < 0) return nullptr;
   const auto& nodes = communicator->roster().nodes;
   return static_cast<size_t>(node) < nodes.size() ? &nodes[static_cast<size_t>(node)] : nullptr;
 }
@@ -16,36 +19,36 @@ const muster::Roster::Node* FindNode(const muster_comm* comm, int node) {
 }  // namespace
 
 int muster_rank(const muster_comm* comm) {
-  const muster::Communicator* communicator = Find(comm);
-  return communicator == nullptr ? -1 : communicator->rank();
+  const muster::c::InUse communicator = Find(comm);
+  return !communicator ? -1 : communicator->rank();
 }
 
 int muster_size(const muster_comm* comm) {
-  const muster::Communicator* communicator = Find(comm);
-  return communicator == nullptr ? -1 : communicator->size();
+  const muster::c::InUse communicator = Find(comm);
+  return !communicator ? -1 : communicator->size();
 }
 
 int muster_local_rank(const muster_comm* comm) {
-  const muster::Communicator* communicator = Find(comm);
-  if (communicator == nullptr) return -1;
+  const muster::c::InUse communicator = Find(comm);
+  if (!communicator) return -1;
   return communicator->roster().members[static_cast<size_t>(communicator->rank())].local_rank;
 }
 
 int muster_local_size(const muster_comm* comm) {
-  const muster::Communicator* communicator = Find(comm);
-  return communicator == nullptr ? -1 : communicator->roster().LocalSize(muster_node_rank(comm));
+  const muster::c::InUse communicator = Find(comm);
+  return !communicator ? -1 : communicator->roster().LocalSize(muster_node_rank(comm));
 }
 
 int muster_node_rank(const muster_comm* comm) { return muster_node_of(comm, muster_rank(comm)); }
 
 int muster_num_nodes(const muster_comm* comm) {
-  const muster::Communicator* communicator = Find(comm);
-  return communicator == nullptr ? -1 : static_cast<int>(communicator->roster().nodes.size());
+  const muster::c::InUse communicator = Find(comm);
+  return !communicator ? -1 : static_cast<int>(communicator->roster().nodes.size());
 }
 
 int muster_node_of(const muster_comm* comm, int rank) {
-  const muster::Communicator* communicator = Find(comm);
-  if (communicator == nullptr || rank < 0 || rank >= communicator->size()) return -1;
+  const muster::c::InUse communicator = Find(comm);
+  if (!communicator || rank < 0 || rank >= communicator->size()) return -1;
   return communicator->roster().NodeOf(rank);
 }
 
@@ -61,14 +64,14 @@ const char* muster_node_address(const muster_comm* comm, int node, int index) {
 }
 
 const char* muster_group_id(const muster_comm* comm) {
-  const muster::Communicator* communicator = Find(comm);
-  return communicator == nullptr ? nullptr : communicator->roster().group_id.c_str();
+  const muster::c::InUse communicator = Find(comm);
+  return !communicator ? nullptr : communicator->roster().group_id.c_str();
 }
 
 const char* muster_backend(const muster_comm* comm) {
-  const muster::Communicator* communicator = Find(comm);
+  const muster::c::InUse communicator = Find(comm);
   // Backends name themselves by a literal.
-  return communicator == nullptr ? nullptr : communicator->backend().data();
+  return !communicator ? nullptr : communicator->backend().data();
 }
 
 const char* muster_launcher() {

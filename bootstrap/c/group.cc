@@ -1,5 +1,11 @@
 // The part of muster.h that begins and ends groups.
+#include <unistd.h>
+
+#include <chrono>
 #include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/c/error.h"
@@ -13,6 +19,7 @@ namespace {
 // The handles that were given out. The world's is one object for ever, so that a call after muster_shutdown
 // is refused and does no harm.
 struct Handles {
+  std::mutex ending;  // held while communicators end, which may wait for calls; before `mutex`
   std::mutex mutex;
   muster_comm world;
   std::vector<muster_comm*> parts;
@@ -21,6 +28,13 @@ struct Handles {
 Handles& TheHandles() {
   static Handles& handles = *new Handles;
   return handles;
+}
+
+// For calls of other threads, once they have been ended.
+constexpr Duration kCallsEndWithin = std::chrono::seconds(5);
+
+tl::unexpected<Error> Ended() {
+  return Fail(Code::kUsage, "the communicator no longer exists: muster was shut down");
 }
 
 InitOptions OptionsOf(const muster_options* options) {
@@ -54,17 +68,39 @@ Status StartWorld(uint32_t abi_version, const muster_options* options, muster_co
   return {};
 }
 
+// Ends the calls of other threads. False at the deadline: `communicator`, which was that of `comm`, is still in use.
+bool EndCalls(const muster_comm& comm, Communicator& communicator, Deadline deadline) {
+  constexpr auto kAgain = std::chrono::milliseconds(1);
+  if (!communicator.Close(deadline)) return false;
+  for (; comm.calls > 0; std::this_thread::sleep_for(kAgain)) {
+    if (deadline.Expired()) return false;
+  }
+  return true;
+}
+
+void EndPart(muster_comm& part, Communicator* communicator, Deadline deadline) {
+  if (communicator == nullptr || EndCalls(part, *communicator, deadline)) {
+    part.owned.reset();
+  } else {
+    static_cast<void>(part.owned.release());
+  }
+}
+
 Status EndWorld() {
   Handles& handles = TheHandles();
+  const std::lock_guard ending(handles.ending);
+  std::vector<std::pair<muster_comm*, Communicator*>> parts;
+  Communicator* world = nullptr;
   {
     const std::lock_guard lock(handles.mutex);
     if (handles.world.communicator == nullptr || handles.world.pid != getpid()) return {};
-    for (muster_comm* part : handles.parts) {
-      part->communicator = nullptr;
-      part->owned.reset();
-    }
-    handles.world.communicator = nullptr;
+    world = handles.world.communicator.exchange(nullptr);
+    for (muster_comm* part : handles.parts) parts.emplace_back(part, part->communicator.exchange(nullptr));
   }
+  const Deadline deadline = Deadline::After(kCallsEndWithin);
+  for (const auto& [part, communicator] : parts) EndPart(*part, communicator, deadline);
+  // If a call does not end, Shutdown keeps the communicator.
+  static_cast<void>(EndCalls(handles.world, *world, deadline));
   EndMaps();
   return Shutdown();
 }
@@ -72,7 +108,7 @@ Status EndWorld() {
 Status MakePart(muster_comm* comm, int color, int key, int64_t timeout_ns, muster_comm** part) {
   if (part == nullptr) return Fail(Code::kUsage, "muster_split: part is null");
   *part = nullptr;
-  MUSTER_TRY(Communicator * whole, Alive(comm));
+  MUSTER_TRY(const InUse whole, Alive(comm));
   auto handle = std::make_unique<muster_comm>();
   MUSTER_TRY(handle->owned, whole->Split(color, key, Within(timeout_ns)));
   if (!handle->owned) return {};
@@ -80,6 +116,8 @@ Status MakePart(muster_comm* comm, int color, int key, int64_t timeout_ns, muste
   handle->pid = getpid();
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
+  // muster_shutdown, which waits for this call, no longer has this part in its list.
+  if (comm->communicator == nullptr) return Ended();
   handles.parts.push_back(handle.get());
   *part = handle.release();
   return {};
@@ -87,17 +125,16 @@ Status MakePart(muster_comm* comm, int color, int key, int64_t timeout_ns, muste
 
 }  // namespace
 
-Result<Communicator*> Alive(const muster_comm* comm) {
+Result<InUse> Alive(const muster_comm* comm) {
   if (comm == nullptr) return Fail(Code::kUsage, "the communicator is null");
-  if (comm->communicator == nullptr) {
-    return Fail(Code::kUsage, "the communicator no longer exists: muster was shut down");
-  }
+  InUse in_use(*comm);
+  if (!in_use) return Ended();
   if (comm->pid != getpid()) {
-    return WithHint(
-        Fail(Code::kUsage, "a communicator in a forked child: it belongs to the parent, pid {}", comm->pid),
-        "use it in the process that was launched, or exec a program of its own");
+    return WithHint(Fail(Code::kUsage, "a communicator in a forked child: it belongs to the parent, pid {}",
+                         comm->pid.load()),
+                    "use it in the process that was launched, or exec a program of its own");
   }
-  return comm->communicator;
+  return in_use;
 }
 
 LogLevel LevelOf(muster_log_level level) {
@@ -155,7 +192,14 @@ void muster_comm_free(muster_comm* comm) {
   if (comm == nullptr || comm == &handles.world) return;
   // The connections of a forked child are the parent's.
   if (comm->pid != getpid()) return;
-  const std::lock_guard lock(handles.mutex);
-  std::erase(handles.parts, comm);
-  delete comm;
+  const std::lock_guard ending(handles.ending);
+  {
+    const std::lock_guard lock(handles.mutex);
+    std::erase(handles.parts, comm);
+  }
+  muster::Communicator* const communicator = comm->communicator.exchange(nullptr);
+  const auto deadline = muster::Deadline::After(muster::c::kCallsEndWithin);
+  // Else a call still uses it.
+  if (communicator == nullptr ? comm->calls == 0 : muster::c::EndCalls(*comm, *communicator, deadline))
+    delete comm;
 }

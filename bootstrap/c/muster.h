@@ -46,7 +46,8 @@
  *   MUSTER_SYSTEM          the operating system refused (memory, descriptors)
  *   MUSTER_INTERNAL        a bug in muster
  *
- * All but MUSTER_USAGE fail the whole group, on all ranks. Maps have rules of their own, at their functions.
+ * All but MUSTER_USAGE fail the whole group, on all ranks; only muster_recv from a rank that has left the group is
+ * MUSTER_PEER_LOST for this call alone. Maps have rules of their own, at their functions.
  *
  * Units. Counts are elements of `type`, sizes are bytes, ranks are 0..size-1 of the communicator they are
  * used with. All memory is host memory. A count or size of 0 is legal: its buffer may be NULL, and the call still
@@ -152,8 +153,8 @@ MUSTER_FALLIBLE muster_error* muster_init(uint32_t abi_version, const muster_opt
 /* Leaves the group, and ends the communicators of muster_split and the maps; waits for at most timeouts.shutdown.
  * Without it the end of this process is a failure of the group. Communicators and maps may still be passed to any
  * function here, which then returns MUSTER_USAGE, -1 or NULL; those of muster_split and muster_map_begin remain to be
- * freed. Does nothing if there is no group, and in a forked child. Error: the failure of the group, if it has failed
- * or fails during this wait. */
+ * freed. A call of another thread that waits ends with MUSTER_USAGE. Does nothing if there is no group, and in a forked
+ * child. Error: the failure of the group, if it has failed or fails during this wait. */
 MUSTER_FALLIBLE muster_error* muster_shutdown(void);
 
 /* Makes "rank R on NODE REASON" (MUSTER_PEER_LOST) the failure of the whole group, unless it has one: every
@@ -204,8 +205,8 @@ MUSTER_EXPORT int64_t muster_collective_timeout_ns(void);
  * `comm`. With a negative colour this rank takes part and *part is NULL. */
 MUSTER_FALLIBLE muster_error* muster_split(muster_comm* comm, int color, int key, int64_t timeout_ns,
                                            muster_comm** part);
-/* Frees a communicator of muster_split, and does not wait. Does nothing with NULL, and with the world, which belongs to
- * muster. No other call may use the communicator then. */
+/* Frees a communicator of muster_split, and does not wait for other ranks. Does nothing with NULL, and with the world,
+ * which belongs to muster. A call of another thread on it ends with MUSTER_USAGE, and no other may follow. */
 MUSTER_EXPORT void muster_comm_free(muster_comm* comm);
 
 /* ---- collectives on elements ---- */

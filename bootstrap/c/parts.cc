@@ -16,7 +16,7 @@ muster_error* MakeParts(muster_comm* comm, muster_parts** parts, const Call& cal
   return Guard([&]() -> Status {
     if (parts == nullptr) return Fail(Code::kUsage, "parts is null");
     *parts = nullptr;
-    MUSTER_TRY(Communicator * communicator, Alive(comm));
+    MUSTER_TRY(const InUse communicator, Alive(comm));
     auto made = std::make_unique<muster_parts>();
     MUSTER_TRY(made->parts, call(*communicator));
     *parts = made.release();

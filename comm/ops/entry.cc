@@ -20,6 +20,10 @@ Result<std::unique_lock<std::mutex>> EnterAlone(Operation operation, std::mutex&
   return Fail(Code::kUsage, "{}: another collective is running on this communicator", Name(operation));
 }
 
+tl::unexpected<Error> Closed(std::string_view call) {
+  return Fail(Code::kUsage, "{}: this process has ended the communicator", call);
+}
+
 Status CheckUsable(FirstError& broken, const Group& group) {
   MUSTER_CHECK(broken.status());
   if (const std::optional<Error> failure = group.failure()) return Fail(broken.Set(*failure));

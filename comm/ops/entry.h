@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <string_view>
 
 #include "comm/base/error.h"
 #include "comm/communicator.h"
@@ -17,6 +18,9 @@ Call CallOf(Operation operation, const ConstBuffer& elements = {}, int root = -1
 
 // One collective at a time: kUsage if another one holds `collective`; does not wait.
 Result<std::unique_lock<std::mutex>> EnterAlone(Operation operation, std::mutex& collective);
+
+// After a communicator was closed: kUsage.
+tl::unexpected<Error> Closed(std::string_view call);
 
 // Whether calls may go on at all. Error: the error that broke the communicator, or the group's failure.
 Status CheckUsable(FirstError& broken, const Group& group);

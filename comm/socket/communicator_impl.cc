@@ -1,6 +1,7 @@
 #include "comm/socket/communicator_impl.h"
 
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "comm/base/fields.h"
@@ -59,9 +60,9 @@ SocketCommunicator::SocketCommunicator(std::shared_ptr<const SocketCore> core, M
       history_(std::make_shared<CallHistory>()),
       chooser_(std::move(chooser)),
       connections_(core_->mesh, members_.communicator, Purpose::kCollective, members_.world_ranks),
-      engine_(connections_, history_.get(), core_->engine_options()),
+      engine_(connections_, history_.get(), core_->engine_options(&closed_)),
       memory_settled_(!(core_->options.shared_memory && SharesNodes(topology_))),
-      point_to_point_(*core_, members_) {
+      point_to_point_(*core_, members_, closed_) {
   core_->mesh->AddCallHistory(members_.communicator, history_);
   core_->group.activity().Add(history_);
 }
@@ -101,6 +102,8 @@ Status SocketCommunicator::Usable() {
 
 tl::unexpected<Error> SocketCommunicator::Break(const Error& error) {
   std::optional<Error> failure = core_->group.failure();
+  // A call that was ended by Close is no failure.
+  if (!failure && closed_) return Fail(error);
   // Not every error has passed the engine, and no error may leave the other ranks waiting.
   if (!failure) failure = FailGroup(core_->group, error);
   return Fail(first_error_.Set(*failure));
@@ -120,6 +123,7 @@ Status SocketCommunicator::RunNext(Call call, const CallOptions& options,
                                    const std::function<Status(const Collective&)>& body) {
   MUSTER_CHECK(CheckTimeout(call.operation, options));
   MUSTER_TRY(const std::unique_lock alone, EnterAlone(call.operation, collective_));
+  if (closed_) return Closed(Name(call.operation));
   MUSTER_CHECK(Usable());
   call.communicator = members_.communicator;
   call.sequence = ++sequence_;
@@ -184,10 +188,27 @@ Status SocketCommunicator::RunPointToPoint(const OperationRequest& request, cons
   const Duration timeout = TimeoutOf(request.operation, options);
   const bool sends = request.operation == Operation::kSend;
   const Call unnumbered = CallOf(request.operation, sends ? request.send : ConstBuffer(request.receive));
-  return Breaking(unnumbered, [&] {
-    return sends ? point_to_point_.Send(request.send, request.root, timeout)
-                 : point_to_point_.Recv(request.receive, request.root, timeout);
-  });
+  bool alone = false;
+  Status status;
+  MUSTER_CHECK(Breaking(unnumbered, [&] {
+    status = sends ? point_to_point_.Send(request.send, request.root, timeout)
+                   : point_to_point_.Recv(request.receive, request.root, timeout, alone);
+    return alone ? Status() : status;
+  }));
+  return status;
+}
+
+// A rank that waits may miss one wake-up, because another one serves it.
+bool SocketCommunicator::Close(Deadline deadline) {
+  constexpr auto kAgain = std::chrono::milliseconds(1);
+  closed_ = true;
+  for (;;) {
+    const std::unique_lock alone(collective_, std::try_to_lock);
+    if (point_to_point_.Settle() && alone) return true;
+    if (deadline.Expired()) return false;
+    core_->mesh->Wake();
+    std::this_thread::sleep_for(kAgain);
+  }
 }
 
 Result<std::unique_ptr<Communicator>> SocketCommunicator::Split(int color, int key,

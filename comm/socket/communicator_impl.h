@@ -2,6 +2,7 @@
 // broken after the first error. Made by socket_communicator.h; Split makes further ones on the same core.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,7 @@ class SocketCommunicator final : public Communicator {
   Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
   Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override;
   Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override;
+  bool Close(Deadline deadline) override;
 
  private:
   SocketCommunicator(std::shared_ptr<const SocketCore> core, Members members, Topology topology,
@@ -66,6 +68,7 @@ class SocketCommunicator final : public Communicator {
   const Topology topology_;
   const std::shared_ptr<CallHistory> history_;
   FirstError first_error_;
+  std::atomic<bool> closed_ = false;
 
   std::mutex collective_;  // held during one; no thread waits for it
   uint64_t sequence_ = 0;

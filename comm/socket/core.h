@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -27,8 +28,9 @@ struct SocketCore {
 
   // There the connections, the listeners and the epoll descriptor are the parent's.
   bool InForkedChild() const { return ForkDepth() != fork_depth; }
-  ProgressEngineOptions engine_options() const {
-    return {options.patience, options.cause_grace, spin, options.timeouts.latest, /*sole_reader=*/true};
+  ProgressEngineOptions engine_options(const std::atomic<bool>* closed) const {
+    return {options.patience,        options.cause_grace,  spin,
+            options.timeouts.latest, /*sole_reader=*/true, closed};
   }
 };
 

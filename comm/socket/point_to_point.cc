@@ -3,6 +3,7 @@
 #include <new>
 
 #include "comm/base/parse.h"
+#include "comm/ops/entry.h"
 #include "comm/socket/engine/progress_engine.h"
 
 namespace muster::socket {
@@ -17,10 +18,22 @@ Call CallFor(uint64_t communicator, Operation operation, const ConstBuffer& buff
   return call;
 }
 
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& calls) : calls_(calls) { ++calls_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --calls_; }
+
+ private:
+  std::atomic<int>& calls_;
+};
+
 }  // namespace
 
-PointToPoint::PointToPoint(const SocketCore& core, const Members& members)
+PointToPoint::PointToPoint(const SocketCore& core, const Members& members, const std::atomic<bool>& closed)
     : core_(core),
+      closed_(closed),
       communicator_(members.communicator),
       connections_(core.mesh, members.communicator, Purpose::kPointToPoint, members.world_ranks) {}
 
@@ -31,9 +44,10 @@ PointToPoint::Peer& PointToPoint::PeerAt(int rank) {
   return *peer;
 }
 
-std::optional<uint64_t> PointToPoint::Direction::Enter(Deadline deadline) {
+std::optional<uint64_t> PointToPoint::Direction::Enter(Deadline deadline, const std::atomic<bool>& closed) {
   std::unique_lock lock(mutex_);
-  if (!left_.wait_until(lock, deadline.when(), [this] { return !busy_; })) return std::nullopt;
+  if (!left_.wait_until(lock, deadline.when(), [&] { return !busy_ || closed; }) || closed)
+    return std::nullopt;
   busy_ = true;
   return ++sequence_;
 }
@@ -44,10 +58,29 @@ void PointToPoint::Direction::Leave() {
   left_.notify_one();
 }
 
+void PointToPoint::Direction::WakeAll() {
+  const std::lock_guard lock(mutex_);
+  left_.notify_all();
+}
+
+bool PointToPoint::Settle() {
+  if (calls_ == 0) return true;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [rank, peer] : peers_) {
+    peer->send.WakeAll();
+    peer->receive.WakeAll();
+  }
+  return false;
+}
+
 Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Call call,
                             const std::function<Status(const Call&, Deadline)>& body) {
   const Deadline deadline = Deadline::After(timeout);
-  const std::optional<uint64_t> sequence = direction.Enter(deadline);
+  const std::optional<uint64_t> sequence = direction.Enter(deadline, closed_);
+  if (closed_) {
+    if (sequence) direction.Leave();
+    return Closed(Name(call.operation));
+  }
   if (!sequence) {
     return Fail(Code::kDeadline, "{} did not begin within {}: another one with {} is in progress",
                 Name(call.operation), FormatDuration(timeout),
@@ -66,9 +99,10 @@ Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Ca
 }
 
 Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
+  const Counted counted(calls_);
   const Call unnumbered = CallFor(communicator_, Operation::kSend, buffer);
   return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
-    ProgressEngineOptions options = core_.engine_options();
+    ProgressEngineOptions options = core_.engine_options(&closed_);
     options.sole_reader = false;
     ProgressEngine engine(connections_, nullptr, options);
     engine.Begin(call, timeout, deadline);
@@ -77,13 +111,16 @@ Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
   });
 }
 
-Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout) {
+Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout, bool& alone) {
+  const Counted counted(calls_);
   const Call unnumbered = CallFor(communicator_, Operation::kRecv, buffer);
   return InTurn(PeerAt(from).receive, from, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
-    ProgressEngine engine(connections_, nullptr, core_.engine_options());
+    ProgressEngine engine(connections_, nullptr, core_.engine_options(&closed_));
     engine.Begin(call, timeout, deadline);
     engine.Receive(from, {static_cast<uint8_t*>(buffer.data), buffer.bytes()});
-    return engine.Run();
+    Status status = engine.Run();
+    alone = engine.failures().of_this_call_alone();
+    return status;
   });
 }
 

@@ -5,6 +5,7 @@
 // each other.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -23,20 +24,24 @@ namespace muster::socket {
 
 class PointToPoint {
  public:
-  PointToPoint(const SocketCore& core, const Members& members);
+  // `closed`: set when the communicator is ended.
+  PointToPoint(const SocketCore& core, const Members& members, const std::atomic<bool>& closed);
 
-  // Arguments have been checked. BLOCK like ProgressEngine::Run.
+  // Arguments have been checked. BLOCK like ProgressEngine::Run. `alone` is set if the error concerns this call alone.
   Status Send(ConstBuffer buffer, int to, Duration timeout);
-  Status Recv(Buffer buffer, int from, Duration timeout);
+  Status Recv(Buffer buffer, int from, Duration timeout, bool& alone);
+  // After `closed` was set: wakes the calls that wait for their turn. True if no call is left.
+  bool Settle();
   void SendLeave() { connections_.SendLeave(); }
 
  private:
   // One direction of the traffic with one peer: one call at a time, numbered.
   class Direction {
    public:
-    // The number of this call, once the one before has ended; absent at the deadline.
-    std::optional<uint64_t> Enter(Deadline deadline);
+    // The number of this call, once the one before has ended; absent at the deadline, and once `closed`.
+    std::optional<uint64_t> Enter(Deadline deadline, const std::atomic<bool>& closed);
     void Leave();
+    void WakeAll();
 
    private:
     std::mutex mutex_;
@@ -54,8 +59,10 @@ class PointToPoint {
                 const std::function<Status(const Call&, Deadline)>& body);
 
   const SocketCore& core_;
+  const std::atomic<bool>& closed_;
   const uint64_t communicator_;
   ConnectionSet connections_;
+  std::atomic<int> calls_ = 0;  // in progress
   std::mutex mutex_;
   std::unordered_map<int, std::unique_ptr<Peer>> peers_;
 };

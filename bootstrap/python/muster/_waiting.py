@@ -62,11 +62,16 @@ class Waiter:
         self._alone = False
         self._left: _Job[Any] | None = None
         self._reason = ""
+        self.ending = False  # of the process: threads whose calls end with the group end as well, without a traceback
 
     def __call__(self, function: Callable[..., _T], *arguments: object) -> _T:
         jobs = self._queue()
         if jobs is None:
-            return function(*arguments)
+            result = function(*arguments)
+            # A thread that waited for messages which never come, at the normal end of the program.
+            if self.ending and threading.current_thread() is not threading.main_thread():
+                raise SystemExit
+            return result
         if self._left is not None:
             self._finish_left(self._left)
         job = _Job(function, arguments)

@@ -136,7 +136,8 @@ def world() -> Communicator:
 
 def shutdown() -> None:
     """Leaves the group and waits, for at most timeouts.shutdown, until no rank needs this one. A program that exits without an
-    exception does it by itself. Does nothing if there is no group, and in a forked child. Raises the group's failure, if it has one."""
+    exception does it by itself. A call that waits in another thread raises UsageError. Does nothing if there is no group, and in a
+    forked child. Raises the group's failure, if it has one."""
     if _process is None or not is_initialized():
         return
     if _process.queue is not None:
@@ -199,6 +200,7 @@ def _at_exit() -> None:
     """A program that failed, or whose last call still waits, does not leave the group: the other ranks fail when it exits."""
     if _process is None or _process.stuck or getattr(sys, "last_value", None) is not None:
         return
+    _process.wait.ending = True
     try:
         shutdown()
     except Error as error:

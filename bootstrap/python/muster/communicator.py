@@ -79,7 +79,8 @@ class Communicator:
     OperatingSystemError  the operating system refused (memory, descriptors)
     InternalError         a bug in muster
 
-    All but UsageError break the communicator and fail the whole group, on all ranks: every later call raises the same error.
+    All but UsageError break the communicator and fail the whole group, on all ranks: every later call raises the same error. Only a
+    `recv` from a rank that has left the group raises PeerLostError for itself alone.
 
     `buffer`, `send` and `receive` are contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on
     the CPU. Calls that only move elements take every element type except objects and pointers. Calls that compute take bool, int8,
@@ -132,8 +133,8 @@ class Communicator:
         self.free()
 
     def free(self) -> None:
-        """Frees a communicator of `split`, and does not wait; the group of all ranks is not affected. No call on it may be running.
-        Calls after it raise UsageError."""
+        """Frees a communicator of `split`, and waits for no other rank; the group of all ranks is not affected. A call on it in another
+        thread, and calls after it, raise UsageError."""
         if self._owned and self._pointer:
             self._library.muster_comm_free(self._pointer)
             self._pointer = None

@@ -1,5 +1,6 @@
 #include "comm/nccl/communicator/communicator_impl.h"
 
+#include <thread>
 #include <utility>
 
 #include "comm/base/parse.h"
@@ -33,6 +34,18 @@ NcclCommunicator::~NcclCommunicator() {
   const bool well = !core.group.failure() && !core.broken.broken();
   if (well && LeaveNccl(Deadline::After(core.settings.timeouts.shutdown))) return;
   AbortAll(core, {live_}, cause);
+}
+
+// Calls on the host end immediately, those on the GPU when they are queued, or at their deadline.
+bool NcclCommunicator::Close(Deadline deadline) {
+  constexpr auto kAgain = std::chrono::milliseconds(1);
+  if (!host_->Close(deadline)) return false;
+  for (;;) {
+    const std::unique_lock alone(collective_, std::try_to_lock);
+    if (alone) return true;
+    if (deadline.Expired()) return false;
+    std::this_thread::sleep_for(kAgain);
+  }
 }
 
 Status NcclCommunicator::LeaveNccl(Deadline deadline) {

@@ -42,6 +42,7 @@ class NcclCommunicator final : public Communicator {
   Status BeginGroup() override;
   Status EndGroup() override;
   Status Synchronize(const CallOptions& options) override;
+  bool Close(Deadline deadline) override;
 
  private:
   // The work of one operation; launched with the communicator's turn held, in a group not before its end.

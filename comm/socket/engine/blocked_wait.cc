@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "comm/base/parse.h"
+#include "comm/ops/entry.h"
 
 namespace muster::socket {
 
@@ -81,6 +82,7 @@ Status BlockedWait::CheckTime() {
   Mesh& mesh = connections_.mesh();
   if (mesh.wake().Expired()) mesh.Serve();
   if (Settled()) return {};
+  if (call_.closed()) return Closed(Describe(call_.call()));
   if (call_.stall_monitor().Gone()) call_.NoticeGone(UnfinishedPeers());
   const WaitVerdict verdict = call_.verdict();
   return verdict == WaitVerdict::kGoOn ? Status() : call_.Fail(verdict, UnfinishedPeers());

@@ -13,6 +13,7 @@ CurrentCall::CurrentCall(ConnectionSet& connections, CallHistory* history,
     : connections_(connections),
       group_(connections.mesh().group()),
       latest_(options.latest),
+      closed_(options.closed),
       failures_(connections, call_, options.cause_grace, options.sole_reader),
       stall_monitor_(connections.mesh(), history, options.patience) {}
 

@@ -3,6 +3,7 @@
 // Threads: one.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -22,8 +23,9 @@ struct ProgressEngineOptions {
   Duration patience = std::chrono::milliseconds(500);
   Duration cause_grace = std::chrono::seconds(2);
   bool spin = false;
-  Deadline latest = Deadline::Never();  // no wait beyond this, unless it has passed
-  bool sole_reader = true;              // no other thread receives on the set's connections
+  Deadline latest = Deadline::Never();        // no wait beyond this, unless it has passed
+  bool sole_reader = true;                    // no other thread receives on the set's connections
+  const std::atomic<bool>* closed = nullptr;  // set: calls that wait end with kUsage; may be null
 };
 
 class CurrentCall {
@@ -52,6 +54,8 @@ class CurrentCall {
   // Those among them that have left without a message are lost.
   void NoticeGone(const std::vector<int>& peers);
   WaitVerdict verdict() const;
+  // Whether the owner of the communicator ends it.
+  bool closed() const { return closed_ != nullptr && closed_->load(); }
   // By a verdict other than kGoOn. BLOCKS like PeerFailures.
   tl::unexpected<Error> Fail(WaitVerdict verdict, const std::vector<int>& peers);
   // Their numbers in the group, ascending.
@@ -64,6 +68,7 @@ class CurrentCall {
   ConnectionSet& connections_;
   Group& group_;
   const Deadline latest_;
+  const std::atomic<bool>* const closed_;
 
   Call call_;
   CallClock clock_;

@@ -28,7 +28,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
     case StreamEvent::kTampered:
       return Tampered(peer, "its seal does not open");
     case StreamEvent::kLeave:
-      return Fail({Code::kPeerLost, DescribeLeft(peer), ""});
+      return FailLeft(peer);
     case StreamEvent::kBroken:
       return OnClosed(peer, *stream.connection());
   }
@@ -36,7 +36,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
 }
 
 Status PeerFailures::OnClosed(int peer, Connection& connection) {
-  if (LeftProperly(connection)) return Fail({Code::kPeerLost, DescribeLeft(peer), ""});
+  if (LeftProperly(connection)) return FailLeft(peer);
   Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call_)));
   return {};
 }
@@ -47,7 +47,15 @@ void PeerFailures::OnNotConnected(int peer, const LinkFailure& failure) {
                          failure.tried, failure.apart ? "; that rank has not connected either" : ""));
 }
 
-void PeerFailures::OnLeft(int peer) { Lose(peer, DescribeLeft(peer)); }
+void PeerFailures::OnLeft(int peer) { Lose(peer, DescribeLeft(peer), true); }
+
+// The rank has done its work, and so may this one have: a thread may wait for messages that never come.
+tl::unexpected<Error> PeerFailures::FailLeft(int peer) {
+  Error error{Code::kPeerLost, DescribeLeft(peer), ""};
+  if (call_.operation != Operation::kRecv) return Fail(error);
+  of_this_call_alone_ = true;
+  return muster::Fail(std::move(error));
+}
 
 std::string PeerFailures::DescribeLeft(int peer) const {
   return fmt::format("{} left the group before {}", Subject(peer), Describe(call_));
@@ -85,9 +93,9 @@ bool PeerFailures::LeftProperly(Connection& connection) const {
   return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kLeave;
 }
 
-void PeerFailures::Lose(int peer, std::string message) {
+void PeerFailures::Lose(int peer, std::string message, bool left) {
   if (loss_) return;
-  loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_)};
+  loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_), left};
 }
 
 std::string PeerFailures::Own() const { return DescribeRank(group_.roster(), group_.rank()); }

@@ -39,6 +39,8 @@ class PeerFailures {
   void OnNotConnected(int peer, const LinkFailure& failure);
   // It is reported like a lost connection.
   void OnLeft(int peer);
+  // True if the error is that the peer of a Recv has left, which concerns no other rank: the group has not failed.
+  bool of_this_call_alone() const { return of_this_call_alone_; }
   Status Tampered(int peer, std::string_view how);
   Status Disagree(int peer, const Call& theirs) { return Disagree(call_, peer, theirs); }
   // In an earlier call than the one at work.
@@ -52,20 +54,25 @@ class PeerFailures {
   bool IsLost(int peer) const { return loss_ && loss_->peer == peer; }
   bool any_lost() const { return loss_.has_value(); }
   Deadline report_at() const { return loss_ ? loss_->report_at : Deadline::Never(); }
-  tl::unexpected<Error> FailLost() { return Fail(loss_->error); }
+  tl::unexpected<Error> FailLost() { return loss_->left ? FailLeft(loss_->peer) : Fail(loss_->error); }
   void Postpone(Duration stall) {
     if (loss_) loss_->report_at = Postponed(loss_->report_at, stall);
   }
-  void Clear() { loss_.reset(); }
+  void Clear() {
+    loss_.reset();
+    of_this_call_alone_ = false;
+  }
 
  private:
   struct Loss {
     int peer = 0;
     Error error;
     Deadline report_at = Deadline::Never();
+    bool left = false;
   };
 
-  void Lose(int peer, std::string message);
+  void Lose(int peer, std::string message, bool left = false);
+  tl::unexpected<Error> FailLeft(int peer);
   bool LeftProperly(Connection& connection) const;
   std::string DescribeLeft(int peer) const;
   std::string Own() const;
@@ -77,6 +84,7 @@ class PeerFailures {
   const Duration cause_grace_;
   const bool sole_reader_;
   std::optional<Loss> loss_;
+  bool of_this_call_alone_ = false;
 };
 
 }  // namespace muster::socket

@@ -90,6 +90,11 @@ class Mesh {
   // Connections of a communicator that have come and were never taken.
   std::vector<ProvenLink> TakeUnused(uint64_t communicator, Purpose purpose);
 
+  // Wakes the ranks that poll this Mesh, for once.
+  void Wake() {
+    loop_->Post([] {});
+  }
+
   // `fd` (an eventfd) is written to each time a connection or an inquiry has ended. Until RemoveWaker.
   void AddWaker(int fd);
   void RemoveWaker(int fd);

@@ -73,6 +73,13 @@ class Group(unittest.TestCase):
     def test_a_program_that_ends_well_leaves_its_group(self):
         self.passes("ends_well")
 
+    def test_threads_that_wait_do_not_fail_a_program_that_ends_well(self):
+        for _ in range(3):
+            self.passes("ends_with_threads_that_wait")
+
+    def test_calls_of_other_threads_end_with_the_group(self):
+        self.passes("ends_calls")
+
 
 class Failures(unittest.TestCase):
     """Each rank that fails here ends by itself, so that the errors of the other ranks can be seen."""

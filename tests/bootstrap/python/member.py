@@ -365,6 +365,62 @@ def ends_well(comm):
     muster.barrier()
 
 
+def ends_with_threads_that_wait(comm):
+    """Service threads that wait for messages that never come."""
+
+    def serve():
+        buffer = bytearray(8)
+        while True:
+            comm.recv(buffer, src=(comm.rank + 1) % comm.size)
+
+    def sum_up():
+        while True:
+            part.barrier()
+
+    part = comm.split(0)
+    threading.excepthook = lambda arguments: None  # a neighbour that has left
+    threading.Thread(target=serve, daemon=True).start()
+    if comm.rank == 0:
+        threading.Thread(target=sum_up, daemon=True).start()
+    muster.barrier()
+
+
+def ends_calls(comm):
+    """Shutdown, and the end of a part, while threads are in calls."""
+    errors = []
+
+    def wait(call):
+        try:
+            while True:
+                call()
+        except muster.Error as error:
+            errors.append(error)
+
+    freed, kept = comm.split(0), comm.split(0)
+    buffer = bytearray(8)
+    calls = [freed.barrier, kept.barrier, lambda: comm.recv(buffer, src=0)] if comm.rank == 1 else []
+    threads = [threading.Thread(target=wait, args=[call]) for call in calls]
+    for thread in threads:
+        thread.start()
+    for _ in range(3):
+        muster.barrier()
+    if comm.rank == 1:
+        comm.send(buffer, dst=0)
+        comm.send(buffer, dst=2)
+    else:
+        comm.recv(buffer, src=1)
+        try:
+            comm.recv(buffer, src=1)
+        except muster.PeerLostError as error:
+            assert "rank 1 on" in error.message and "left the group before Recv #2" in error.message, error
+    freed.free()
+    muster.shutdown()
+    for thread in threads:
+        thread.join()
+    assert all(isinstance(error, muster.UsageError) for error in errors), errors
+    assert len(errors) == len(threads), errors
+
+
 def ends_badly(comm):
     if comm.rank == 1:
         raise ValueError("nobody knows")
