@@ -72,7 +72,10 @@ Status NcclCommunicator::LeaveNccl(Deadline deadline) {
 }
 
 Deadline NcclCommunicator::DeadlineOf(Duration timeout) const {
-  const Deadline latest = shared_.core->settings.timeouts.latest;
+  const NcclCore& core = *shared_.core;
+  // The end of the job may become known after the start.
+  const Deadline configured = core.settings.timeouts.latest;
+  const Deadline latest = configured.IsNever() ? core.group.latest() : configured;
   const Deadline deadline = Deadline::After(timeout);
   return latest.Expired() ? deadline : deadline.EarlierOf(latest);
 }

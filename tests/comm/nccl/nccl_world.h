@@ -35,6 +35,7 @@ class NcclWorld final : public socket::World {
   // The result of the start; "" for success.
   const std::vector<std::string>& started() const { return started_; }
   socket::FakeGroupState& state() { return host_.state(); }
+  socket::FakeGroup& group(int rank) { return host_.group(rank); }
   FakeFabric& fabric() { return *fabric_; }
   ComputingCuda& cuda(int rank) { return *cudas_.at(static_cast<size_t>(rank)); }
   // Why processes had to end, by rank; "" where they had not.

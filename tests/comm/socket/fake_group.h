@@ -66,6 +66,7 @@ class FakeGroup final : public Group {
   std::optional<Error> failure() const override { return state_.failure(); }
   void Fail(const Error& error) override { state_.Fail(error); }
   Status Leave(Deadline) override { return {}; }
+  using Group::set_latest;
 
  private:
   FakeGroupState& state_;

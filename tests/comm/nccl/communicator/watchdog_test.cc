@@ -193,6 +193,21 @@ TEST(NcclDeadline, IsTheCallsOwnWhereItHasOne) {
   late.join();
 }
 
+TEST(NcclDeadline, IsTheEndOfTheJobThatBecomesKnownLater) {
+  NcclSettings settings = TestSettings();
+  settings.watchdog_grace = milliseconds(1);
+  NcclWorld world(socket::BlockLayout({2}), kBare, settings);
+  const OnDevice data(world.cuda(0), 4);
+  world.group(0).set_latest(Deadline::After(milliseconds(500)));
+  const CallOptions patient = {.timeout = std::chrono::minutes(2), .stream = data.stream()};
+  const auto start = Clock::now();
+  ASSERT_EQ(socket::MessageOf(world.at(0).Recv(data.buffer(), 1, patient)), "");
+  const Status status = world.at(0).Synchronize({.timeout = std::chrono::minutes(2)});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kDeadline);
+  EXPECT_LT(Clock::now() - start, std::chrono::minutes(1));
+}
+
 TEST(NcclSynchronize, TakesATimeoutOfItsOwn) {
   NcclWorld world(socket::BlockLayout({2}), kBare);
   const OnDevice data(world.cuda(0), 8);
