@@ -32,8 +32,8 @@ In CMD, run.env and --expect, {NAME} is a field of the item. Every item also has
 {attempt} {slot} {rank} {local_rank} {node}; {{ and }} are braces. {pwd} is the directory in which muster was started.
 CMD receives MUSTER_ITEM, MUSTER_ITEM_KEY, MUSTER_ITEM_INDEX, MUSTER_ITEM_DIR and MUSTER_SLOT.)",
     .exit_status = R"(0 all items are committed
-79 items failed after --retries; they are named, and --retry-failed attempts them again (rank 0; all others exit with 0)
-80 the time is up and items are left)",
+79 items failed after --retries; they are named, and --retry-failed attempts them again (rank 0; the other ranks: 0)
+80 the time is up and items are left (rank 0; the other ranks: 0))",
 };
 
 struct MapFlags {

@@ -100,15 +100,25 @@ Status AddStacks(rendezvous::GroupStatus& status, const StatusFlags& flags, cons
     MUSTER_TRY(ranks, ParseRankList(flags.ranks, "--ranks"));
   }
   const auto size = static_cast<int>(status.node_of_rank.size());
-  for (const int rank : ranks) {
-    if (rank >= size)
-      return Fail(Code::kUsage, "there is no rank {}: the group has the ranks 0 to {}", rank, size - 1);
-  }
+  std::erase_if(ranks, [size](int rank) { return rank >= size; });
   if (ranks.empty()) return {};
   MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kStacksMilliseconds, ranks, environment));
   const auto again = std::ranges::find(asked.groups, status.group_id, &rendezvous::GroupStatus::group_id);
   if (again != asked.groups.end()) status = std::move(*again);
   LookOnThisNode(status, ranks, environment.Get("PATH").value_or(""));
+  return {};
+}
+
+// A rank of none of the groups is the user's mistake.
+Status CheckRanks(const std::string& text, const std::vector<rendezvous::GroupStatus>& groups) {
+  size_t largest = 0;
+  for (const rendezvous::GroupStatus& group : groups) largest = std::max(largest, group.node_of_rank.size());
+  MUSTER_TRY(const std::vector<int> ranks, ParseRankList(text, "--ranks"));
+  for (const int rank : ranks) {
+    if (largest > 0 && static_cast<size_t>(rank) >= largest)
+      return Fail(Code::kUsage, "there is no rank {}: the largest group has the ranks 0 to {}", rank,
+                  largest - 1);
+  }
   return {};
 }
 
@@ -131,6 +141,7 @@ Result<status::WatchedState> StateNow(const StatusFlags& flags, const Environmen
   MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kSurveyMilliseconds, {}, environment));
   if (asked.groups.empty()) return Fail(NoGroup(asked, environment));
   KeepJob(asked.groups, environment);
+  if (!flags.ranks.empty()) MUSTER_CHECK(CheckRanks(flags.ranks, asked.groups));
   for (rendezvous::GroupStatus& group : asked.groups) {
     if (flags.stacks && group.forming.empty()) MUSTER_CHECK(AddStacks(group, flags, environment));
   }

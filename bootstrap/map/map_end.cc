@@ -40,8 +40,10 @@ std::string Numbers(const Outcome& outcome) {
 }  // namespace
 
 int ExitStatusOf(const MapEnd& end) {
-  if (Left(end.outcome) > 0) return end.signal == SIGINT ? 128 + SIGINT : kItemsLeft;
-  return end.outcome.poisoned > 0 && end.reports ? kItemsFailed : 0;
+  if (end.signal != 0 && Left(end.outcome) > 0) return end.signal == SIGINT ? 128 + SIGINT : kItemsLeft;
+  if (!end.reports) return 0;
+  if (Left(end.outcome) > 0) return kItemsLeft;
+  return end.outcome.poisoned > 0 ? kItemsFailed : 0;
 }
 
 std::vector<std::string> DescribeEnd(const MapEnd& end) {

@@ -48,8 +48,9 @@ struct MapStart {
 // Worker::Run; kUsage: the program is not there.
 Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan);
 
-// 0; 79, of the rank that reports alone: items were given up; 80: items are left; after a signal with items left 130
-// for INT, else 80. Were it 79 on every rank, the first to exit would make a supervisor end rank 0 before its report.
+// Of the rank that reports: 0; 79: items were given up; 80: items are left. Of the others 0: the first to exit with 79
+// would make a supervisor end rank 0 before its report. Of every rank, after a signal with items left: 130 for INT,
+// else 80.
 int ExitStatusOf(const MapEnd& end);
 // The end of the map, for users: a line for each of the first items that were given up, and one with the
 // numbers.

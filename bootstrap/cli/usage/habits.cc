@@ -77,7 +77,8 @@ class Translation {
     const std::string spelled = own_.takes_value(std::string(name)) ? std::string(name) : WithDashes(name);
     const Habit* habit = Find(name);
     if (const std::optional<bool> takes_value = own_.takes_value(spelled)) {
-      TakeOwn(spelled, *takes_value ? Value(word) : std::nullopt);
+      if (*takes_value) return TakeOwn(spelled, Value(word));
+      translated_.push_back(spelled + word.substr(name.size()));  // --label=false
     } else if (habit != nullptr && Of(*habit).meaning != Meaning::kNone) {
       TakeHabit(*habit, name, habit->takes_value ? Value(word) : std::nullopt);
     } else {

@@ -116,6 +116,10 @@ TEST(MapEnd, DecidesTheExitStatus) {
   MapEnd of_another_rank = End(8, 2);
   of_another_rank.reports = false;
   EXPECT_EQ(ExitStatusOf(of_another_rank), 0);
+  of_another_rank.outcome.committed = 7;
+  EXPECT_EQ(ExitStatusOf(of_another_rank), 0);
+  of_another_rank.signal = SIGTERM;
+  EXPECT_EQ(ExitStatusOf(of_another_rank), 80);
   MapEnd interrupted = End(7, 2);
   interrupted.signal = SIGINT;
   EXPECT_EQ(ExitStatusOf(interrupted), 130);

@@ -122,6 +122,8 @@ TEST(Habits, ThatMusterHasAreCarriedOut) {
             {"--max-restarts", "3", "--", "python3", "-u", "-m", "pkg.train", "-m", "x"}},
            {OfRun(), {"--module", "--", "pkg"}, {"--", "python3", "-u", "-m", "pkg"}},
            {OfLaunch(), {"-N2", "-n4", "p", "-N3"}, {"--nnodes", "2", "-n", "4", "p", "-N3"}},
+           {OfLaunch(), {"--label=false", "-n2", "p"}, {"--label=false", "-n", "2", "p"}},
+           {OfRun(), {"--label=false", "ls", "-l"}, {"--label=false", "ls", "-l"}},
            {OfRun(), {"-l", "--output-filename", "logs", "p"}, {"--label", "--log-dir", "logs", "p"}},
            {OfRun(), {"--no-python", "-x", "HOME", "./train"}, {"./train"}},
            // The value of an option is none; what is unknown stays for the parser to refuse.
