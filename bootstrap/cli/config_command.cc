@@ -14,8 +14,8 @@ namespace {
 constexpr CommandText kText = {
     .details =
         R"(Prints every setting as YAML that loads back to the same configuration. A value comes from --set, else from its
-MUSTER_ variable, else from the file, else it is the default. man muster.yaml has all settings.)",
-    .examples = R"(muster config --explain -c configs/eval-digits.yaml
+MUSTER_ variable, else from the file, else it is the default. muster help KEY explains a setting.)",
+    .examples = R"(muster config --explain -c configs/eval.yaml
 muster config --json --set timeouts.collective=1h)",
 };
 

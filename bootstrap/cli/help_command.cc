@@ -5,8 +5,10 @@
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/help/key_page.h"
 #include "bootstrap/cli/help/manual_json.h"
 #include "bootstrap/cli/help/page.h"
+#include "bootstrap/config/table.h"
 #include "bootstrap/config/text/nearest.h"
 #include "bootstrap/environment/environment.h"
 
@@ -14,12 +16,16 @@ namespace muster::cli {
 namespace {
 
 constexpr std::string_view kExitStatusTopic = "exit-status";
+constexpr std::string_view kKeysTopic = "keys";
 
 constexpr CommandText kText = {
-    .details = "Without a topic it prints all commands. A topic is a command or exit-status.",
+    .details =
+        "Without a topic it prints all commands. A topic is a command, exit-status, keys (all keys of the "
+        "configuration), a section of keys (timeouts) or a key.",
     .examples =
         "muster help run\n"
         "muster help exit-status\n"
+        "muster help timeouts.rendezvous\n"
         "muster help --json   # every command, option and key, for programs",
 };
 
@@ -34,8 +40,9 @@ Result<Style> StyleFor(std::string_view colour) {
 }
 
 Error NoTopic(std::string_view topic) {
-  std::vector<std::string_view> names = {kExitStatusTopic};
+  std::vector<std::string_view> names = {kExitStatusTopic, kKeysTopic};
   for (const CommandRow& command : Commands()) names.push_back(command.name);
+  for (const config::Key& key : config::Keys()) names.push_back(key.path);
   const std::string_view nearest = config::Nearest(topic, names);
   return {Code::kUsage,
           fmt::format("muster help has no topic \"{}\"{}", topic,
@@ -43,15 +50,22 @@ Error NoTopic(std::string_view topic) {
           "muster help lists the commands"};
 }
 
+Result<std::string> PageOf(std::string_view topic, const Style& style) {
+  if (topic.empty()) return FirstPage(Commands(), style);
+  if (topic == kExitStatusTopic) return ExitStatusPage(style);
+  if (topic == kKeysTopic) return KeysPage("", style);
+  if (const CommandRow* row = FindCommand(topic)) return CommandPage(Describe(*row), style);
+  if (const config::Key* key = config::FindKey(topic)) return KeyPage(*key, style);
+  if (config::IsSection(topic)) return KeysPage(topic, style);
+  return Fail(NoTopic(topic));
+}
+
 }  // namespace
 
 Result<int> ShowHelp(std::string_view topic, std::string_view colour) {
   MUSTER_TRY(const Style style, StyleFor(colour));
-  const CommandRow* row = FindCommand(topic);
-  if (row == nullptr && !topic.empty() && topic != kExitStatusTopic) return Fail(NoTopic(topic));
-  fmt::print("{}", topic.empty()    ? FirstPage(Commands(), style)
-                   : row == nullptr ? ExitStatusPage(style)
-                                    : CommandPage(Describe(*row), style));
+  MUSTER_TRY(const std::string page, PageOf(topic, style));
+  fmt::print("{}", page);
   return 0;
 }
 
@@ -59,7 +73,8 @@ CommandText AddHelpCommand(CLI::App& command, Run& run) {
   const auto topic = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
   command.option_defaults()->group(kOutput);
-  command.add_option("TOPIC", *topic, "a command, or exit-status")->type_name("");
+  command.add_option("TOPIC", *topic, "a command, exit-status, keys, or a key of the configuration")
+      ->type_name("");
   command.add_flag("--json", *json, "print the manual of all commands and keys as one JSON object");
   command.callback([&command, topic, json, &run] {
     const CLI::Option* colour = command.get_option("--color");

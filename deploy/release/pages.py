@@ -200,7 +200,7 @@ complete -F _muster muster
 
 def positional_words(command, manual):
     if command["name"] == "help":
-        return [other["name"] for other in manual["commands"]] + ["exit-status"]
+        return [other["name"] for other in manual["commands"]] + ["exit-status", "keys"] + [key["path"] for key in manual["keys"]]
     return [word for positional in command["positionals"] for word in re.findall(r"^(\w+) or (\w+);", positional["text"])[:1] for word in word]
 
 

@@ -78,8 +78,8 @@ std::string FirstPage(std::span<const CommandRow> commands, const Style& style) 
   page +=
       "\n"
       "Example: srun -N4 -n16 muster run -- python evaluate.py\n"
-      "More:    muster help COMMAND, muster help exit-status, muster config --explain\n"
-      "Manual:  man muster, man muster.yaml\n";
+      "More:    muster help COMMAND, muster help exit-status, muster help keys\n"
+      "Manual:  man muster, man muster.yaml, if the man pages are installed\n";
   return page;
 }
 

@@ -117,6 +117,18 @@ TEST(Help, OfWhatIsNoCommandIsAUsageError) {
   EXPECT_EQ(outcome.status, 64);
   EXPECT_THAT(outcome.err, HasSubstr("muster help has no topic \"rnu\"; did you mean \"run\"?"));
   EXPECT_EQ(RunMuster("help exit-status").status, 0);
+  EXPECT_THAT(
+      RunMuster("help liveness.dead_aftr").err,
+      HasSubstr("muster help has no topic \"liveness.dead_aftr\"; did you mean \"liveness.dead_after\"?"));
+}
+
+TEST(Help, ExplainsKeys) {
+  EXPECT_THAT(RunMuster("help timeouts.rendezvous").out,
+              HasSubstr("\n  Variable  MUSTER_TIMEOUTS_RENDEZVOUS\n"));
+  EXPECT_THAT(RunMuster("help keys").out, HasSubstr("\n  run.grace"));
+  EXPECT_THAT(RunMuster("help liveness").out, HasSubstr("\n  liveness.heartbeat"));
+  // A command is another one than its section of keys.
+  EXPECT_EQ(RunMuster("help run").out, RunMuster("run --help").out);
 }
 
 TEST(Command, NamesTheNearestAndTheRemedy) {
