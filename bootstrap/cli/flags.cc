@@ -41,7 +41,7 @@ std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
           "--set", [flags](const std::string& setting) { flags->sets.push_back(setting); },
           "set one key, over file and environment, for example --set timeouts.rendezvous=2m, the "
           "wait for all ranks; "
-          "repeatable; muster config lists the keys")
+          "repeatable; muster help keys lists the keys")
       ->type_name("KEY=VALUE")
       ->take_all()
       ->trigger_on_parse();
@@ -87,9 +87,8 @@ void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
     command.add_option(name, value, what)->check(NumberFrom(least, kMost))->type_name("N");
   };
   add("--rank", flags->rank, 0,
-      "the rank of this process, from 0, for a starter that muster does not support; wins over every "
-      "launcher; "
-      "with --world-size");
+      "the rank of this process, from 0, for a launcher that muster does not support; wins over every "
+      "other one; with --world-size");
   add("--world-size", flags->world_size, 1, "the number of ranks; with --rank");
   add("--local-rank", flags->local_rank, 0, "the rank of this process on its node, from 0");
   command
@@ -110,8 +109,9 @@ void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most) {
 void AddDryRunFlags(CLI::App& command, const std::shared_ptr<bool>& dry_run,
                     const std::shared_ptr<bool>& json) {
   command.option_defaults()->group(kProgram);
-  CLI::Option* dry = command.add_flag("--dry-run", *dry_run,
-                                      "print the ranks, their environment and their meeting; start nothing");
+  CLI::Option* dry =
+      command.add_flag("--dry-run", *dry_run,
+                       "print the ranks, their environment and how they find each other; start nothing");
   command.add_flag("--json", *json, "with --dry-run: print one JSON object")->needs(dry);
 }
 

@@ -31,7 +31,7 @@ it has under `muster run`. This needs no cluster and no network.
 With --hosts, ssh starts the ranks on the machines that a file names. Without ssh, start the same command on each machine
 with --nnodes, --node-rank and --endpoint: they form one group.)",
     .examples = R"(muster launch -n 4 --label -- python evaluate.py
-muster launch -n 4 -c configs/eval-digits.yaml
+muster launch -n 4 -c configs/train.yaml -- python train.py
 muster launch --hosts machines.txt -n 8 -- python train.py
 muster launch --nnodes 3 --node-rank 1 --endpoint alpha:61000 -n 8 -- python train.py)",
 };

@@ -29,8 +29,9 @@ muster map -c configs/map-sweep.yaml --dry-run)",
 they can also be a list, or a map of lists whose combinations are the items (map.items).
 
 In CMD, run.env and --expect, {NAME} is a field of the item. Every item also has {item} {index} {key} {dir} {pwd}
-{attempt} {slot} {rank} {local_rank} {node}; {{ and }} are braces. {pwd} is the directory in which muster was started.
-CMD receives MUSTER_ITEM, MUSTER_ITEM_KEY, MUSTER_ITEM_INDEX, MUSTER_ITEM_DIR and MUSTER_SLOT.)",
+{attempt} {slot} {rank} {local_rank} {node} {world_size} {local_world_size} {node_rank} {num_nodes} {job_key}; {{ and }}
+are braces. {pwd} is the directory in which muster was started. CMD receives MUSTER_ITEM, MUSTER_ITEM_KEY,
+MUSTER_ITEM_INDEX, MUSTER_ITEM_DIR, MUSTER_ITEM_ATTEMPT and MUSTER_SLOT.)",
     .exit_status = R"(0 all items are committed
 79 items failed after --retries; they are named, and --retry-failed attempts them again (rank 0; the other ranks: 0)
 80 the time is up and items are left (rank 0; the other ranks: 0))",

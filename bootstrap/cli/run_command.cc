@@ -19,7 +19,7 @@ The first rank that fails ends all ranks. It is reported by rank and node, and i
     .examples = R"(srun -N4 -n16 muster run -- python evaluate.py --task digits
 srun -N4 --ntasks-per-node=1 muster run --nproc-per-node 8 -- python train.py   # one task a node starts 8 ranks
 srun -N4 -n16 muster run --label --log-dir logs/$SLURM_JOB_ID -- python train.py
-srun muster run -c configs/eval-digits.yaml
+srun muster run -c configs/eval.yaml -- python evaluate.py
 srun muster run --report run.html -- python evaluate.py)",
 };
 

@@ -16,7 +16,7 @@ constexpr const char* kColours = "auto|always|never";
 
 constexpr auto kExitStatuses = std::to_array<ExitMeaning>({
     {"0", "success: all programs exited with 0"},
-    {"64", "the command line is wrong, or this process was not launched as a rank"},
+    {"64", "the command line is wrong, or this process is in an allocation and none of its ranks"},
     {"65", "the environment is malformed or contradicts itself"},
     {"69", "a rank was lost"},
     {"70", "an internal error of muster"},

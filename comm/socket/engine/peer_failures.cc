@@ -26,7 +26,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
     case StreamEvent::kNoMemory:
       return NoMemory(stream.connection()->header().payload);
     case StreamEvent::kTampered:
-      return Tampered(peer, "its seal does not open");
+      return Tampered(peer, "its authentication tag is wrong");
     case StreamEvent::kLeave:
       return FailLeft(peer);
     case StreamEvent::kBroken:

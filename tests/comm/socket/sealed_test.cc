@@ -139,9 +139,9 @@ TEST(Sealed, AByteThatIsChangedEndsTheGroupWithBothRanks) {
       EXPECT_THAT(
           tap.world().Messages([](Communicator& c) { return AllReduceFloats(c); }),
           testing::Contains(up ? "what rank 1 on gpu02 sent to rank 0 on gpu01 in AllReduce #1 f32[1000] "
-                                 "was changed on the way: its seal does not open"
+                                 "was changed on the way: its authentication tag is wrong"
                                : "what rank 0 on gpu01 sent to rank 1 on gpu02 in AllReduce #1 f32[1000] "
-                                 "was changed on the way: its seal does not open"))
+                                 "was changed on the way: its authentication tag is wrong"))
           << up << " " << behind;
       ASSERT_TRUE(tap.world().state().failure());
       EXPECT_EQ(tap.world().state().failure()->code, Code::kAuthentication);
@@ -255,7 +255,7 @@ TEST(Sealed, AByteLeftOutOrPutInIsNoticed) {
       MUSTER_CHECK(AllReduceFloats(c));
       return AllReduceFloats(c);
     });
-    EXPECT_THAT(messages, testing::Contains(testing::HasSubstr("its seal does not open"))) << put_in;
+    EXPECT_THAT(messages, testing::Contains(testing::HasSubstr("its authentication tag is wrong"))) << put_in;
     EXPECT_EQ(tap.world().state().failure()->code, Code::kAuthentication);
   }
 }
