@@ -110,13 +110,91 @@ mv full moved
 [[ $(cat moved/share/man/man1/muster.1) == 2.1.0 ]] || fail 'a link names the folder'
 mv moved full
 
-# A folder that was unpacked by hand is the user's.
-rm full/share/muster
+# What install did not make is the user's: folders, files, and links to elsewhere, also to another installation.
+sh "$install" "muster-2.0.0-linux-$architecture.tar.gz" --prefix other >out 2>said || fail "$(cat said)"
+rm full/share/muster full/include/muster.h full/lib/libmuster.so.0 full/share/man/man1/muster.1
 mkdir full/share/muster
+echo mine >full/include/muster.h
+ln -s /nowhere full/lib/libmuster.so.0
+ln -s "$work/other/lib/muster/muster-2.0.0-linux-$architecture/share/man/man1/muster.1" full/share/man/man1/muster.1
+ln -s "$work/other/lib/muster/muster-2.0.0-linux-$architecture/bin/older" full/bin/older
+ln -s "../lib/muster/muster-2.1.0-linux-$architecture" full/bin/here
+users() {
+  [[ -d full/share/muster && ! -h full/share/muster && -z $(ls -A full/share/muster) ]] || fail 'a folder was replaced'
+  [[ $(cat full/include/muster.h) == mine ]] || fail "a file was replaced: $(ls -l full/include)"
+  [[ $(readlink full/lib/libmuster.so.0) == /nowhere ]] || fail "a link was replaced: $(ls -l full/lib)"
+  [[ $(cat full/share/man/man1/muster.1) == 2.0.0 && -h full/bin/older && -h full/bin/here ]] || fail 'a link to another installation was replaced'
+}
 sh "$install" "muster-2.1.0-linux-$architecture.tar.gz" --prefix full >out 2>said || fail "$(cat said)"
-[[ -d full/share/muster && ! -h full/share/muster && -z $(ls -A full/share/muster) ]] || fail 'a folder was replaced'
-grep -qF "$work/full/share/muster is a directory, and stays as it is" said || fail "$(cat said)"
-rmdir full/share/muster
+users
+for stays in 'share/muster is a directory' 'include/muster.h is a file' 'lib/libmuster.so.0 is a link that leads elsewhere' \
+  'share/man/man1/muster.1 is a link that leads elsewhere'; do
+  there=${stays%% *}
+  grep -qxF "install: $work/full/$stays, and stays as it is: that of this release is $work/full/lib/muster/muster-2.1.0-linux-$architecture/$there" said ||
+    fail "$(cat said)"
+done
+cp -r full saved
+sh "$install" --remove --prefix full 2>said || fail "$(cat said)"
+users
+rm -r full
+mv saved full
+rm -r full/share/muster full/include/muster.h full/lib/libmuster.so.0 full/share/man/man1/muster.1 full/bin/older full/bin/here
+
+# A command of the user's: nothing is begun.
+mkdir -p taken/bin
+echo mine >taken/bin/muster
+code=0
+sh "$install" "muster-2.1.0-linux-$architecture.tar.gz" --prefix taken >out 2>said || code=$?
+[[ $code -eq 1 && $(cat taken/bin/muster) == mine && -z $(ls -A taken/lib/muster) ]] || fail "$code: $(find taken)"
+[[ $(cat said) == "install: error: $work/taken/bin/muster is a file, and no link of this installation: move it away, or choose another --prefix" ]] || fail "$(cat said)"
+
+# What cannot be made is a line, and the commands are there.
+mkdir -p blocked/lib/cmake
+echo mine >blocked/share
+ln -s nowhere blocked/include
+sh "$install" "muster-2.1.0-linux-$architecture.tar.gz" --prefix blocked >out 2>said || fail "$(cat said)"
+[[ $(blocked/bin/muster) == 'muster 2.1.0' && $(cat blocked/lib/cmake/muster/muster-config.cmake) == 2.1.0 ]] || fail "$(find blocked)"
+grep -qxF "install: cannot make the directory $work/blocked/share/man/man1: Not a directory: no links there" said || fail "$(cat said)"
+grep -qxF "install: cannot make the directory $work/blocked/include: File exists: no links there" said || fail "$(cat said)"
+sh "$install" --remove --prefix blocked 2>said || fail "$(cat said)"
+[[ $(find blocked ! -type d | LC_ALL=C sort) == blocked/include$'\n'blocked/share && $(cat blocked/share) == mine ]] || fail "left: $(find blocked)"
+user=()
+if [[ $(id -u) -eq 0 ]]; then
+  user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  chmod 711 .
+fi
+mkdir -p readonly/lib/cmake
+chmod 555 readonly/lib/cmake
+[[ $(id -u) -ne 0 ]] || chown -R 65534:65534 readonly
+"${user[@]}" sh -s -- "$work/muster-2.1.0-linux-$architecture.tar.gz" --prefix "$work/readonly" <"$install" >out 2>said || fail "$(cat said)"
+[[ $(readonly/bin/muster) == 'muster 2.1.0' && -z $(ls -A readonly/lib/cmake) ]] || fail "$(find readonly)"
+grep -qxF "install: cannot write the directory $work/readonly/lib/cmake: no links there" said || fail "$(cat said)"
+chmod 555 readonly/bin
+code=0
+"${user[@]}" sh -s -- "$work/muster-2.0.0-linux-$architecture.tar.gz" --prefix "$work/readonly" <"$install" >out 2>said || code=$?
+[[ $code -eq 1 && $(cat said) == "install: error: cannot write the directory $work/readonly/bin" ]] || fail "$code: $(cat said)"
+code=0
+"${user[@]}" sh -s -- --remove --prefix "$work/readonly" <"$install" 2>said || code=$?
+[[ $code -eq 1 && $(readonly/bin/muster) == 'muster 2.1.0' ]] || fail "$code: $(cat said)"
+grep -qxF "install: cannot remove the link $work/readonly/bin/muster: Permission denied" said || fail "$(cat said)"
+grep -qxF "install: error: the releases in $work/readonly/lib/muster stay until no link leads to them" said || fail "$(cat said)"
+
+# Folders of the user's may be links, as to a disk without a quota; the prefix as well.
+mkdir -p disk/share disk/bin disk/lib disk/home/lib/muster/mine linked
+ln -s "$work/disk/share" linked/share
+ln -s ../disk/bin ../disk/lib linked
+ln -s disk/home by-link
+for prefix in linked by-link; do
+  for version in 2.0.0 2.1.0; do
+    sh "$install" "muster-$version-linux-$architecture.tar.gz" --prefix $prefix >out 2>said || fail "$(cat said)"
+    [[ $(grep -c . said) -eq 3 ]] || fail "$(cat said)"
+    for file in "${usual[@]}"; do [[ $(cat "$prefix/$file") == "$version" ]] || fail "$version: $prefix/$file is $(cat "$prefix/$file")"; done
+    [[ $($prefix/bin/muster) == "muster $version" ]] || fail "$prefix: not $version"
+  done
+  sh "$install" --remove --prefix $prefix 2>said || fail "$(cat said)"
+done
+[[ $(find linked disk ! -type d | LC_ALL=C sort) == linked/bin$'\n'linked/lib$'\n'linked/share ]] || fail "left: $(find linked disk)"
+[[ -d disk/home/lib/muster/mine ]] || fail 'a folder of the user was removed'
 
 # Only what was the user's stays.
 sh "$install" --remove --prefix full >out 2>said || fail "$(cat said)"
