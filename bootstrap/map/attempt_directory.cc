@@ -279,15 +279,17 @@ tl::unexpected<Error> AttemptDirectory::CannotPublish(int error_number) const {
   if (error_number == ENAMETOOLONG) return WithHint(failed(""), kShorten);
   struct stat there {};
   const bool is_there = fstatat(place_->output.get(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
-  if (is_there && MayWrite(place_->output.get(), ".")) {
-    if (there.st_uid == geteuid())
-      return WithHint(failed(", in the place of what is there"), "move that away");
-    return WithHint(failed(fmt::format(": what is there belongs to user {}", there.st_uid)),
-                    "have that user move it away, or choose another map.output");
-  }
-  if (!MayWrite(place_->run.get(), attempt_.c_str()) && MayWrite(place_->output.get(), ".")) {
+  if (!MayWrite(place_->output.get(), ".")) return Cannot("rename to", result, error_number);
+  // First, as rename() does: an older result may have that name, and need not be moved away.
+  if ((error_number == EACCES || !is_there) && !MayWrite(place_->run.get(), attempt_.c_str())) {
     return WithHint(failed(": the program took the permission to write its directory"),
                     "let the program end with chmod u+rwx \"$MUSTER_ITEM_DIR\"");
+  }
+  if (is_there && there.st_uid == geteuid())
+    return WithHint(failed(", in the place of what is there"), "move that away");
+  if (is_there) {
+    return WithHint(failed(fmt::format(": what is there belongs to user {}", there.st_uid)),
+                    "have that user move it away, or choose another map.output");
   }
   return Cannot("rename to", result, error_number);
 }

@@ -86,12 +86,20 @@ TEST_F(Publish, ADirectoryThatCannotBeMovedFailsItsItemAlone) {
 }
 
 TEST_F(Publish, AResultWithoutPermissionToWriteFailsItsItemAlone) {
-  EXPECT_THAT(
-      End("chmod 555 ."),
-      testing::EndsWith("failed: exit 0, but cannot rename to " + out +
-                        "/i0: Permission denied: the program took the permission to write its directory "
-                        "(let the program end with chmod u+rwx \"$MUSTER_ITEM_DIR\") (files: " +
-                        out + "/.attempts/run/i0.1.5)"));
+  const std::string refused =
+      "failed: exit 0, but cannot rename to " + out +
+      "/i0: Permission denied: the program took the permission to write its directory "
+      "(let the program end with chmod u+rwx \"$MUSTER_ITEM_DIR\") (files: " +
+      out + "/.attempts/run/i0.1.5)";
+  EXPECT_THAT(End("chmod 555 ."), testing::EndsWith(refused));
+  fs::remove_all(out + "/.attempts");
+  folder.Directory("out/i0", kVictim, 0755);
+  folder.File("out/i0/file", kVictim, 0644);
+  EXPECT_THAT(End("chmod 555 ."), testing::EndsWith(refused)) << "an older result is not in the way";
+  fs::remove_all(out + "/.attempts");
+  fs::remove_all(out + "/i0");
+  folder.File("out/i0", kVictim, 0644);
+  EXPECT_THAT(End("chmod 555 ."), testing::EndsWith(refused)) << "nor is a file";
 }
 
 TEST_F(Publish, RootReplacesWhatIsThere) {
