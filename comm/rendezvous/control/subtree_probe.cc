@@ -36,8 +36,12 @@ void SubtreeProbe::Lose(Source leader) {
 void SubtreeProbe::Step() {
   for (Asked& asked : nodes_) {
     const auto attempt = std::move(asked.attempt);
-    if (!attempt || attempt->not_asked() > 0) continue;
-    asked.unanswered = attempt->answered() > 0 ? -1 : asked.unanswered + 1;
+    if (!attempt) continue;
+    if (attempt->answered() > 0) {
+      asked.unanswered = -1;
+    } else if (attempt->not_asked() == 0 || attempt->not_asked() < attempt->asked()) {  // e.g. no IPv6 route
+      ++asked.unanswered;
+    }
   }
   std::erase_if(nodes_, [](const Asked& asked) { return asked.unanswered < 0; });
   Report();

@@ -80,18 +80,41 @@ TEST_F(SubtreeProbeTest, ANodeThatAnswersIsNotLost) {
   EXPECT_THAT(reported, ElementsAre(ElementsAre(4)));
 }
 
-// Its last attempt is not over.
+// Its present attempt is answered, and not over, when its leader is lost.
 TEST_F(SubtreeProbeTest, ANodeThatAnswersInTimeIsNotLost) {
-  Start(Living());
   auto late = std::make_unique<SilentNode>();
-  const net::SocketAddress address = late->address();
-  probe->Begin(kLeader, {{3, {address}}});
-  loop.For(kAttempt + kAttempt / 2);
-  late.reset();
-  loop.For(kAttempt);
+  std::ptrdiff_t without_attempts = 0;
+  probe = std::make_unique<SubtreeProbe>(
+      *loop, std::vector{Living()},
+      [&](const std::vector<int>& nodes) {  // between two attempts
+        reported.push_back(nodes);
+        late.reset();
+        without_attempts = net::OpenDescriptors();
+      },
+      kAttempt);
+  probe->Begin(kLeader, {{3, {late->address()}}});
+  probe->Begin(kOtherLeader, {{4, {dead.address()}}});
+  probe->Lose(kOtherLeader);
+  ASSERT_TRUE(loop.Until([&] { return !reported.empty() && net::OpenDescriptors() == without_attempts; }));
   probe->Lose(kLeader);
   loop.For(4 * kAttempt);
-  EXPECT_THAT(reported, IsEmpty());
+  EXPECT_THAT(reported, ElementsAre(ElementsAre(4)));
+}
+
+TEST_F(SubtreeProbeTest, AnAddressThatCannotBeAskedLeavesTheDecisionToTheOthers) {
+  const net::SocketAddress unreachable = *net::SocketAddress::FromNumeric("224.0.0.1", 1);  // not by TCP
+  const UniqueFd listener = *net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0));
+  Start(Living());
+  probe->Begin(kLeader, {{3, {unreachable, net::LocalAddress(listener.get())}},
+                         {4, {unreachable, dead.address()}},
+                         {5, {unreachable}}});
+  probe->Lose(kLeader);
+  ASSERT_TRUE(loop.Until([&] { return !reported.empty(); }));
+  loop.For(4 * kAttempt);
+  EXPECT_THAT(reported, ElementsAre(ElementsAre(4)));
+  int connections = 0;
+  while (UniqueFd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC))) ++connections;
+  EXPECT_EQ(connections, 1) << "it has answered";
 }
 
 TEST_F(SubtreeProbeTest, SilenceProvesNothingIfNoLivingNodeAnswers) {
