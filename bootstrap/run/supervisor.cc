@@ -34,6 +34,8 @@ constexpr Duration kFinishSoon = seconds(1);
 constexpr Duration kGoneWithin = milliseconds(100);
 // After a failure the readers of the output have run.grace, and at least this.
 constexpr Duration kLeastForReader = seconds(5);
+// For the last lines of the log, after that.
+constexpr Duration kLastLinesWithin = seconds(2);
 
 RunFacts FactsOf(const SupervisorPlan& plan) {
   const config::RunOptions& run = plan.config.run;
@@ -72,7 +74,7 @@ Result<int> Supervisor::Run() {
   MUSTER_TRY(relay_, process::SignalRelay::Start());
   MUSTER_CHECK(process::BecomeSubreaper());
   programs_ = std::make_unique<Programs>(
-      *loop_, plan_, recorder_, [this] { CheckDone(); },
+      *loop_, plan_, recorder_, [this] { OnOutputIdle(); },
       [this](const EndedProgram& program) {
         Do(verdict_.ProgramEnded(program, programs_->all_ended(), Clock::now()));
         CheckDone();
@@ -101,6 +103,8 @@ Result<int> Supervisor::Run() {
   if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {
     LogWarning("{}", gone.error().message);
   }
+  // No rank waits for this process now.
+  FlushLog(LastLinesUntil());
   relay_->KeepBlocked();
   return *verdict_.status();
 }
@@ -262,6 +266,7 @@ Duration Supervisor::ReaderWithin() const { return std::max(plan_.config.run.gra
 void Supervisor::AwaitOutput() {
   programs_->StopReading();
   if (!verdict_.failure()) return;
+  reader_until_ = Deadline::After(ReaderWithin());
   loop_->After(ReaderWithin(), [this] {
     programs_->GiveUpOutput(
         fmt::format("its reader did not take them within {}", FormatDuration(ReaderWithin())));
@@ -269,7 +274,22 @@ void Supervisor::AwaitOutput() {
   });
 }
 
+// The failure's line and the block at the end.
+Deadline Supervisor::LastLinesUntil() const {
+  if (gave_up_output_) return Deadline::After(kGoneWithin);
+  const Deadline least = Deadline::After(kLastLinesWithin);
+  const Deadline reader = reader_until_.value_or(Deadline::After(ReaderWithin()));
+  return least.when() > reader.when() ? least : reader;
+}
+
+// The reader of standard error has read: it may take lines of the log that were kept.
+void Supervisor::OnOutputIdle() {
+  FlushLog(Deadline::After(Duration::zero()));
+  CheckDone();
+}
+
 void Supervisor::GiveUpOutput() {
+  gave_up_output_ = true;
   const int signal = *verdict_.request().Explains(Clock::now());
   programs_->GiveUpOutput(
       fmt::format("its reader had not taken them before {}", process::SignalName(signal)));

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -64,6 +65,8 @@ class Supervisor {
   void AwaitOutput();
   void GiveUpOutput();
   Duration ReaderWithin() const;
+  Deadline LastLinesUntil() const;
+  void OnOutputIdle();
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
   void ReportProgram();
@@ -90,9 +93,11 @@ class Supervisor {
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<ProgramEnder> ender_;
   std::unique_ptr<ProgramReports> reports_;
-  std::set<int> ended_in_map_;         // programs of own ranks
-  std::set<int> lost_ranks_;           // the root's: with their supervisors, while a map was at work
-  std::set<std::string> contributed_;  // exchanges among supervisors
+  std::optional<Deadline> reader_until_;  // after a failure: for the rest of the output
+  bool gave_up_output_ = false;           // because of a signal
+  std::set<int> ended_in_map_;            // programs of own ranks
+  std::set<int> lost_ranks_;              // the root's: with their supervisors, while a map was at work
+  std::set<std::string> contributed_;     // exchanges among supervisors
   std::unique_ptr<store::StoreUsers> store_users_;
   std::unique_ptr<store::StoreKeeper> store_keeper_;    // rank 0's
   std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended

@@ -1,12 +1,14 @@
 // The sink for standard error. It writes log lines immediately if possible, else it waits for a moment, then
-// drops and counts them. A reader that has stopped (Ctrl-S, a full pipe) must not stop the heartbeats of the
-// logging process.
+// keeps them for the next line and for Flush; it drops and counts those for which there is no room. A reader
+// that has stopped (Ctrl-S, a full pipe) must not stop the heartbeats of the logging process.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "comm/base/deadline.h"
 #include "comm/log/log_sink.h"
 
 namespace muster {
@@ -19,13 +21,18 @@ class BoundedSink final : public LogSink {
   void Write(std::string_view line) override;
   // Text that is no complete line: the line on a terminal that is rewritten. Dropped instead of waiting.
   void WriteRaw(std::string_view text);
+  // Waits for the reader of the kept lines, at most until the deadline.
+  void Flush(Deadline deadline);
 
  private:
-  bool Ready(int milliseconds) const;
-  bool Put(std::string_view text);
+  static constexpr size_t kMostKept = size_t{64} * 1024;
+
+  bool Ready(Deadline deadline) const;
+  void PutKept(Deadline deadline);
 
   int fd_;
   LineAboutLog complain_;
+  std::string kept_;
   uint64_t dropped_ = 0;
 };
 

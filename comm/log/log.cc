@@ -146,6 +146,12 @@ void LogLine(LogLevel level, std::string_view event, LogFields fields, std::stri
   if (level >= state.level) state.sink->Write(line);
 }
 
+void FlushLog(Deadline deadline) {
+  LogState& state = State();
+  const std::lock_guard lock(state.mutex);
+  state.standard_error->Flush(deadline);
+}
+
 void SetStatusLine(std::string_view text) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);

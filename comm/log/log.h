@@ -17,9 +17,9 @@
 // messages (LogInfo and so on) have the event "message" and no fields.
 //
 // Thread-safe. Before SetUpLog the level is info, the format text. Formatting happens only when the level is
-// enabled. If standard error takes nothing, a line waits for 100 ms; then lines are dropped and counted. A
-// stopped terminal must not stop a process's heartbeats. A file that cannot be written is named once, and its
-// lines go to standard error until it can.
+// enabled. If standard error takes nothing, a line waits for 100 ms; then up to 64 KiB of lines are kept for the
+// next line and for FlushLog, and more are dropped and counted. A stopped terminal must not stop a process's
+// heartbeats. A file that cannot be written is named once, and its lines go to standard error until it can.
 #pragma once
 
 #include <fmt/core.h>
@@ -32,6 +32,7 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/base/deadline.h"
 #include "comm/log/log_value.h"
 
 namespace muster {
@@ -71,6 +72,10 @@ bool LogEnabled(LogLevel level);
 using LogFields = std::span<const LogField>;
 // In text each line of a multi-line message follows "muster: ".
 void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message);
+
+// At the end of a process: waits for the reader of standard error if lines are kept for it, at most until the
+// deadline.
+void FlushLog(Deadline deadline);
 
 // On a terminal: a line that is rewritten, below the log; at any level. Clear removes it.
 void SetStatusLine(std::string_view text);

@@ -100,6 +100,21 @@ TEST_F(Output, AReaderThatPausesAtTheEndGetsAllOfAGoodRun) {
   EXPECT_THAT(Text("out"), EndsWith("\n20000\n"));
 }
 
+TEST_F(Output, AReaderThatPausesAtTheEndGetsAllOfAFailedRun) {
+  for (const std::string label : {"", "--label"}) {
+    EXPECT_EQ(Run("muster launch -n 2 " + label +
+                  " -- sh -c '[ $RANK = 1 ] || exec sleep 300; seq 1 20000 >&2; exit 3' 2>&1 | (sleep 2; "
+                  "cat) >$D/out\n"
+                  "exit ${PIPESTATUS[0]}"),
+              3);
+    const std::string out = Text("out");
+    EXPECT_THAT(out, HasSubstr("\n" + std::string(label.empty() ? "" : "1: ") + "20000\n"));
+    EXPECT_THAT(out, HasSubstr("muster: error: rank 1 on "));
+    EXPECT_THAT(out, HasSubstr("muster: error: the run failed after "));
+    EXPECT_THAT(out, Not(HasSubstr(" were lost")));
+  }
+}
+
 // The reader lives and never reads. The failure is in the log immediately.
 TEST_F(Output, AReaderThatNeverReadsIsGivenUpAfterAFailure) {
   EXPECT_EQ(

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <string>
 
 #include "comm/base/unique_fd.h"
@@ -44,8 +45,8 @@ std::string ReadToEnd(int fd) {
   return text;
 }
 
-// `end`: of what a reader finds after three lines were lost.
-void ExpectAfterALoss(LogFormat format, const testing::Matcher<std::string>& end) {
+// `end`: of what a reader finds that comes back after `lines` lines of 100 characters.
+void ExpectAfterAPause(LogFormat format, int lines, const testing::Matcher<std::string>& end) {
   Pipe standard_error = MakePipe();
   Pipe step = MakePipe();
   Pipe go_on = MakePipe();
@@ -55,10 +56,11 @@ void ExpectAfterALoss(LogFormat format, const testing::Matcher<std::string>& end
     dup2(standard_error.write_end.get(), STDERR_FILENO);
     SetUpLog({LogLevel::kInfo, format, std::nullopt});
     SetLogSubject({3, "gpu01", ""});
-    for (int i = 0; i < 3; ++i) LogInfo("lost {}", i);
+    for (int i = 0; i < lines; ++i) LogInfo("{:04} {}", i, std::string(95, 'x'));
     char byte = 'l';
     if (write(step.write_end.get(), &byte, 1) != 1 || read(go_on.read_end.get(), &byte, 1) != 1) _exit(1);
     LogInfo("read again");
+    FlushLog(Deadline::After(std::chrono::seconds(20)));
     _exit(0);
   }
   // It gets here although nothing was read: a log that waited would hold it for ever.
@@ -74,21 +76,52 @@ void ExpectAfterALoss(LogFormat format, const testing::Matcher<std::string>& end
   EXPECT_EQ(status, 0);
 }
 
+TEST(BoundedSink, LinesForAReaderThatPausesAreKept) {
+  ExpectAfterAPause(LogFormat::kText, 3,
+                    testing::AllOf(testing::StartsWith("muster: rank 3 on gpu01: 0000 x"),
+                                   testing::HasSubstr("x\nmuster: rank 3 on gpu01: 0002 x"),
+                                   testing::Not(testing::HasSubstr("dropped")),
+                                   testing::EndsWith("x\nmuster: rank 3 on gpu01: read again\n")));
+}
+
+// 64 KiB are kept: 520 lines of 126 bytes.
 TEST(BoundedSink, AFullStandardErrorDelaysNobodyAndWhatWasLostIsCounted) {
-  ExpectAfterALoss(
-      LogFormat::kText,
-      testing::EndsWith("muster: rank 3 on gpu01: warning: 3 lines were dropped: standard error was "
-                        "not read\nmuster: rank 3 on gpu01: read again\n"));
+  ExpectAfterAPause(LogFormat::kText, 1000,
+                    testing::AllOf(testing::StartsWith("muster: rank 3 on gpu01: 0000 x"),
+                                   testing::EndsWith("x\nmuster: rank 3 on gpu01: warning: 480 lines were "
+                                                     "dropped: standard error was not "
+                                                     "read\nmuster: rank 3 on gpu01: read again\n")));
 }
 
 TEST(BoundedSink, TheLineThatCountsIsJsonInALogOfJson) {
-  ExpectAfterALoss(
-      LogFormat::kJson,
-      testing::AllOf(testing::StartsWith("{\"time\":"),
-                     testing::HasSubstr(R"("level":"warning","event":"log_failed","rank":3,"node":"gpu01",)"
-                                        R"("message":"3 lines were dropped: standard error was not read"})"
-                                        "\n{\"time\":"),
-                     testing::EndsWith("\"message\":\"read again\"}\n")));
+  ExpectAfterAPause(
+      LogFormat::kJson, 1000,
+      testing::AllOf(
+          testing::StartsWith("{\"time\":"),
+          testing::HasSubstr(R"("level":"warning","event":"log_failed","rank":3,"node":"gpu01",)"),
+          testing::ContainsRegex(R"("message":"[0-9]+ lines were dropped: standard error was not read"})"
+                                 "\n\\{\"time\":"),
+          testing::EndsWith("\"message\":\"read again\"}\n")));
+}
+
+// The end of a process: a reader that has gone is not waited for, one that has stopped until the deadline.
+TEST(BoundedSink, FlushDoesNotWaitForAReaderThatHasGone) {
+  Pipe standard_error = MakePipe();
+  Fill(standard_error.write_end.get());
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGPIPE, SIG_IGN);
+    dup2(standard_error.write_end.get(), STDERR_FILENO);
+    standard_error.read_end.Reset();
+    LogInfo("lost");
+    FlushLog(Deadline::After(std::chrono::milliseconds(1)));
+    FlushLog(Deadline::Never());
+    _exit(0);
+  }
+  standard_error.read_end.Reset();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
