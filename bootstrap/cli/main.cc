@@ -18,6 +18,7 @@
 #include "bootstrap/cli/usage/program_words.h"
 #include "bootstrap/cli/usage/usage_problem.h"
 #include "bootstrap/environment/environment.h"
+#include "bootstrap/process/standard_streams.h"
 
 namespace muster::cli {
 namespace {
@@ -147,4 +148,7 @@ const CommandRow* FindCommand(std::string_view name) {
 
 }  // namespace muster::cli
 
-int main(int argc, char** argv) { return muster::cli::WithOutputWritten(muster::cli::Main(argc, argv)); }
+int main(int argc, char** argv) {
+  muster::process::OccupyStandardStreams();
+  return muster::cli::WithOutputWritten(muster::cli::Main(argc, argv));
+}
