@@ -51,6 +51,9 @@ Orphan Classify(pid_t pid, std::string_view variable) {
 }  // namespace
 
 Status BecomeSubreaper() {
+  // Without /proc they are unknown, and no child is killed.
+  const auto before = HasNoChild() ? Result<std::vector<pid_t>>() : ChildProcesses();
+  if (before) Spare(*before);
   // Linux has it since 3.4, qemu's user emulation does not: there orphans go to init.
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 || errno == EINVAL) return {};
   return Fail(Code::kSystem, "cannot adopt orphaned processes: {}", ErrnoText(errno));
@@ -77,7 +80,7 @@ Status KillDescendants(Deadline deadline) {
     if (HasNoChild()) return {};
     // Direct children only. Their own children become ours when they have ended.
     MUSTER_TRY(std::vector<pid_t> children, ChildProcesses());
-    DropEndedClaims(children);
+    DropSpared(children);
     if (children.empty()) return {};
     if (tried && deadline.Expired()) {
       return Fail(Code::kDeadline, "process {} ({}) still runs after SIGKILL", children.front(),
@@ -96,6 +99,7 @@ Status KillOrphansWith(const std::string& variable, Deadline deadline) {
     MUSTER_TRY(std::vector<pid_t> children, ChildProcesses());
     DropClaims(children);
     ReapUnclaimed(children);
+    DropSpared(children);
     bool unknown = false;
     std::vector<pid_t> orphans;
     for (const pid_t pid : children) {

@@ -14,7 +14,9 @@
 namespace muster::process {
 
 // From now on processes whose parent dies become children of this one (prctl(2), PR_SET_CHILD_SUBREAPER)
-// instead of init's. Once, before the first Child. Error: kSystem.
+// instead of init's. Before the first Child. The children that this process already has are not killed by the
+// functions below: a shell that starts muster by exec leaves it its helpers. A process that such a helper
+// leaves behind when it ends is an orphan like any other. Error: kSystem.
 Status BecomeSubreaper();
 
 // The children of this process, all threads together, zombies included. From /proc/self/task/*/children, or
@@ -27,9 +29,9 @@ std::vector<pid_t> ChildProcessesByScan();
 // Reaps the children that have ended, except claimed ones (reaper.h). Does not block; for SIGCHLD.
 void ReapOrphans();
 
-// Kills all children, then what they leave to this process, until none is left. Claimed children (reaper.h)
-// are killed as well; once they have ended their owners reap them. Costs one system call if there is no
-// child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.
+// Kills all children but those, then what they leave to this process, until none is left. Claimed children
+// (reaper.h) are killed as well; once they have ended their owners reap them. Costs one system call if there
+// is no child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.
 Status KillDescendants(Deadline deadline);
 
 // Kills the orphans of this process that have this NAME=VALUE in their environment, then those that these

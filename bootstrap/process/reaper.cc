@@ -19,6 +19,7 @@ namespace {
 struct Claims {
   std::mutex mutex;  // held while a child is reaped or a claim changes, never while one is started
   std::set<pid_t> pids;
+  std::set<pid_t> spared;
   int starting = 0;
 };
 Claims& AllClaims() {
@@ -108,7 +109,7 @@ void ReapUnclaimed(std::span<const pid_t> children) {
   const std::lock_guard lock(claims.mutex);
   if (claims.starting > 0) return;
   for (const pid_t pid : children) {
-    if (!claims.pids.contains(pid)) waitpid(pid, nullptr, WNOHANG);
+    if (!claims.pids.contains(pid) && waitpid(pid, nullptr, WNOHANG) == pid) claims.spared.erase(pid);
   }
 }
 
@@ -118,17 +119,28 @@ void DropClaims(std::vector<pid_t>& children) {
   std::erase_if(children, [&](pid_t pid) { return claims.pids.contains(pid); });
 }
 
-void DropEndedClaims(std::vector<pid_t>& children) {
+void Spare(std::span<const pid_t> children) {
   Claims& claims = AllClaims();
   const std::lock_guard lock(claims.mutex);
-  std::erase_if(children, [&](pid_t pid) { return claims.pids.contains(pid) && EndOf(pid); });
+  claims.spared = {children.begin(), children.end()};
+  std::erase_if(claims.spared, [&](pid_t pid) { return claims.pids.contains(pid); });
+}
+
+void DropSpared(std::vector<pid_t>& children) {
+  Claims& claims = AllClaims();
+  const std::lock_guard lock(claims.mutex);
+  std::erase_if(children, [&](pid_t pid) {
+    return claims.spared.contains(pid) || (claims.pids.contains(pid) && EndOf(pid));
+  });
 }
 
 Status KillChildren(std::span<const pid_t> children) {
-  const std::lock_guard lock(AllClaims().mutex);
+  Claims& claims = AllClaims();
+  const std::lock_guard lock(claims.mutex);
   Status status;
   for (const pid_t pid : children) {
-    if (!IsOurChild(pid) || kill(pid, SIGKILL) == 0 || errno == ESRCH) continue;
+    if (claims.spared.contains(pid) || !IsOurChild(pid) || kill(pid, SIGKILL) == 0 || errno == ESRCH)
+      continue;
     status = Fail(Code::kSystem, "cannot kill process {} ({}): {}", pid, ProcessName(pid), ErrnoText(errno));
   }
   return status;

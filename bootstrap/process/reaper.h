@@ -5,6 +5,8 @@
 // whose status it needs: the programs of ranks, muster-slurm, tools that read stacks. Each of those is a
 // ClaimedChild: ReapUnclaimed leaves it alone. So its status is its own, and its process number cannot come
 // to mean another process while it may still be signalled.
+//
+// A process that becomes muster by execve(2) keeps its children: those are reaped as well, but never killed.
 #pragma once
 
 #include <sys/types.h>
@@ -71,11 +73,15 @@ void ReapUnclaimed(std::span<const pid_t> children);
 // Takes those out that are claimed.
 void DropClaims(std::vector<pid_t>& children);
 
-// Takes those out that are claimed and have ended: theirs is the claimant's business.
-void DropEndedClaims(std::vector<pid_t>& children);
+// From now on these are spared until they are reaped, except claimed ones. Replaces earlier ones.
+void Spare(std::span<const pid_t> children);
 
-// Kills those of these that are still children of this process. Error: kSystem, names one that may not be
-// killed.
+// Takes those out that are not to be killed: spared ones, and claimed ones that have ended, which are the
+// claimant's business.
+void DropSpared(std::vector<pid_t>& children);
+
+// Kills those of these that are still children of this process, and not spared. Error: kSystem, names one
+// that may not be killed.
 Status KillChildren(std::span<const pid_t> children);
 
 }  // namespace muster::process

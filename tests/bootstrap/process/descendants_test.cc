@@ -129,12 +129,16 @@ class Sleeper {
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
   pid_t pid() const { return pid_; }
+  // Ends it.
+  void Close() {
+    close(ends_[1]);
+    close(ends_[0]);
+  }
   // The signal that ended it; 0: it ended when its input did.
   int End() {
-    close(ends_[1]);
+    Close();
     int status = 0;
     EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
-    close(ends_[0]);
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }
 
@@ -142,6 +146,38 @@ class Sleeper {
   std::array<int, 2> ends_{};
   pid_t pid_ = 0;
 };
+
+// A shell that starts muster by exec leaves it its children: copies of the output, monitors.
+TEST_F(Descendants, ThatWereThereBeforeAreReapedButNotKilled) {
+  Sleeper before(kGroup, 1);
+  auto ended = Started(Shell("exit 0"));
+  ASSERT_TRUE(BecomeSubreaper());
+  const auto child = Started(Shell("sleep 1000 & echo up >&2; exit 0"));
+  const UniqueFd pipe = child->TakeStderr();
+  ASSERT_TRUE(AwaitExit(*child));
+  ASSERT_TRUE(child->Exited());
+  child->Reap();
+  ASSERT_TRUE(KillDescendants(Deadline::After(kEnough)));
+  EXPECT_EQ(ReadAll(pipe.get()), "up\n");
+  EXPECT_THAT(*ChildProcesses(), testing::UnorderedElementsAre(before.pid(), ended->pid()));
+  EXPECT_TRUE(Finish(*ended).ok());
+  before.Close();
+  while (!ChildProcesses()->empty()) ReapOrphans();
+}
+
+// Its number may come to mean a child of a program.
+TEST_F(Descendants, ThatWereThereBeforeAreForgottenOnceTheyAreReaped) {
+  Sleeper before(kGroup, 1);
+  ASSERT_TRUE(BecomeSubreaper());
+  std::vector<pid_t> killable = {before.pid()};
+  DropSpared(killable);
+  EXPECT_THAT(killable, IsEmpty());
+  before.Close();
+  while (!ChildProcesses()->empty()) ReapOrphans();
+  killable = {before.pid()};
+  DropSpared(killable);
+  EXPECT_THAT(killable, testing::ElementsAre(before.pid()));
+}
 
 TEST(KillProcessesOfRank, KillsThoseOfThatRankAndGroupAlone) {
   Sleeper meant(kGroup, 3);
