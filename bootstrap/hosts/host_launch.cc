@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comm/log/log.h"
+#include "comm/system/descriptor_room.h"
 #include "comm/system/pipe.h"
 
 namespace muster::hosts {
@@ -73,6 +74,8 @@ Result<int> HostLaunch::Run() {
   MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
     while (const auto event = relay_->Next()) OnSignal(*event);
   }));
+  // A pipe for each machine. If this fails, the pipe reports the limit.
+  static_cast<void>(RaiseDescriptorLimit());
   machines_.reserve(plan_.hosts.size());
   for (int node = 0; node < static_cast<int>(plan_.hosts.size()); ++node) MUSTER_CHECK(Start(node));
   loop_->RunUntil([this] { return AllEnded(); }, Deadline::Never());

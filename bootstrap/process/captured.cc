@@ -10,6 +10,7 @@
 
 #include "bootstrap/process/exec_child.h"
 #include "bootstrap/process/reaper.h"
+#include "comm/system/descriptor_room.h"
 #include "comm/system/pipe.h"
 
 namespace muster::process {
@@ -42,7 +43,8 @@ class Captured {
                      nothing_.get(),
                      output_.write_end.get(),
                      complaint_.write_end.get(),
-                     /*own_process_group=*/true};
+                     /*own_process_group=*/true,
+                     DescriptorLimitBefore()};
     plan.arguments.insert(plan.arguments.end(), request_.arguments.begin(), request_.arguments.end());
     ExecOutcome started;
     process_ = ClaimedChild::Start([&] {

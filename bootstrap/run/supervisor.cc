@@ -13,6 +13,7 @@
 #include "bootstrap/run/program/program_environment.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::run {
 namespace {
@@ -73,6 +74,9 @@ Result<int> Supervisor::Run() {
   MUSTER_TRY(loop_, net::EventLoop::Create());
   MUSTER_TRY(relay_, process::SignalRelay::Start());
   MUSTER_CHECK(process::BecomeSubreaper());
+  // Each rank of this node needs several: pipes, files of run.log_dir, a connection. If this fails, the start
+  // of a program reports the limit.
+  static_cast<void>(RaiseDescriptorLimit());
   programs_ = std::make_unique<Programs>(
       *loop_, plan_, recorder_, [this] { OnOutputIdle(); },
       [this](const EndedProgram& program) {

@@ -63,6 +63,12 @@ Result<uint64_t> RaiseDescriptorLimit() {
   return limit.rlim_max;
 }
 
+std::string DescriptorLimitHint() {
+  rlimit limit{};
+  const bool soft = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max;
+  return fmt::format("raise the limit on open files: ulimit {}", soft ? "-Sn" : "-Hn");
+}
+
 bool DescriptorsAreScarce(int newest) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "comm/base/error.h"
@@ -25,6 +26,9 @@ Result<uint64_t> RaiseDescriptorLimit();
 // True if a connection that was accepted as `newest` uses the last descriptors of this process. These are
 // reserved for its own connections, not for foreign peers. The kernel gives out the lowest free number.
 bool DescriptorsAreScarce(int newest);
+
+// The remedy for a failure with EMFILE, which names the limit that was reached: the soft or the hard one.
+std::string DescriptorLimitHint();
 
 // The limit before the first of these calls changed it; absent without a change.
 std::optional<rlimit> DescriptorLimitBefore();

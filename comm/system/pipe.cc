@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 
+#include "comm/system/descriptor_room.h"
+
 namespace muster {
 
 Result<Pipe> MakePipe() {
@@ -16,7 +18,7 @@ Result<Pipe> MakePipe() {
   if (pipe.read_end && pipe.write_end) return pipe;
   const int error = errno;
   return WithHint(Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(error)),
-                  error == EMFILE ? "raise the limit on open files: ulimit -Hn" : "");
+                  error == EMFILE ? DescriptorLimitHint() : "");
 }
 
 UniqueFd AboveStandard(UniqueFd fd) {

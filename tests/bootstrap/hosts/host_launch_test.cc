@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -111,6 +112,20 @@ TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
   EXPECT_EQ(HostLaunch(plan).Run(), 3);
   EXPECT_EQ(Read("beta"), "ended\n");
   EXPECT_EQ(log.Text(), "");
+}
+
+// A pipe for each machine.
+TEST_F(HostLaunchTest, NeedsNoMoreThanTheHardLimitOnOpenFiles) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{32, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  plan.hosts.clear();
+  for (int i = 0; i < 40; ++i) plan.hosts.push_back("host" + std::to_string(i));
+  Launch("ulimit -Sn >$HOST");
+  EXPECT_EQ(HostLaunch(plan).Run(), 0);
+  EXPECT_EQ(Read("host39"), "32\n");
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 }  // namespace

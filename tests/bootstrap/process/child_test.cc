@@ -177,7 +177,7 @@ TEST(Child, NamesTheLimitThatIsReached) {
   const auto child = Child::Start(Program({"true"}, {}));
   ASSERT_FALSE(child);
   EXPECT_EQ(child.error().error, (Error{Code::kSystem, "cannot make a pipe: Too many open files",
-                                        "raise the limit on open files: ulimit -Hn"}));
+                                        "raise the limit on open files: ulimit -Sn"}));
 }
 
 TEST(Child, RunsAScriptWithoutAFirstLineAsAShellDoes) {
