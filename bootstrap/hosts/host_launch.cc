@@ -132,8 +132,24 @@ void HostLaunch::OnChildren() {
   for (Machine& machine : machines_) {
     if (machine.exit) continue;
     machine.exit = machine.ssh->Exited();
-    if (machine.exit) OnEnded(machine);
+    if (machine.exit) {
+      OnEnded(machine);
+    } else if (machine.ssh->WaitsForTerminal()) {
+      OnQuestion(machine);
+    }
   }
+}
+
+void HostLaunch::OnQuestion(Machine& machine) {
+  if (!status_) {
+    LogError(
+        "{} has no ranks of this group: {} needs an answer from the terminal: a password, a passphrase or "
+        "yes to a host key (use ssh-agent, and log in there once)",
+        machine.host, plan_.ssh.front());
+    status_ = ExitStatus(Code::kPeerLost);
+  }
+  static_cast<void>(machine.ssh->Signal(SIGKILL));
+  End(Duration::zero());
 }
 
 // The ranks themselves report failures; only an obstacle to their start is reported here.

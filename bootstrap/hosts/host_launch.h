@@ -5,7 +5,11 @@
 // has the group's secret and the settings of run.env. ssh's only argument is the same for all, and sh, csh
 // and fish all understand it.
 //
-// ssh exits with 255 when it cannot reach a machine. A program's own 255 travels as 254 and is 255 again here.
+// ssh must not ask at the terminal: each has a process group of its own, so that Ctrl-C leaves it and with it the
+// last output of its machine. One that asks ends the launch.
+//
+// ssh exits with 255 when it cannot reach a machine, and so does the command if muster cannot run there. A
+// program's own 255 travels as 254 and is 255 again here; so is its 254.
 #pragma once
 
 #include <map>
@@ -67,6 +71,7 @@ class HostLaunch {
   void OnSignal(const process::SignalEvent& event);
   void OnChildren();
   void OnEnded(Machine& machine);
+  void OnQuestion(Machine& machine);
   void End(Duration unless_within);
   void KillAll();
   bool AllEnded() const;

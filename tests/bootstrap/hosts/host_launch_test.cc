@@ -114,6 +114,18 @@ TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
   EXPECT_EQ(log.Text(), "");
 }
 
+// ssh reads a password from the terminal: the kernel stops a process that is not in the foreground.
+TEST_F(HostLaunchTest, NamesAMachineWhoseSshAsksAtTheTerminal) {
+  const LogCapture log(LogLevel::kInfo);
+  plan.ssh[2] = "[ $1 = alpha ] && kill -TTIN $$; " + plan.ssh[2];
+  Launch("cat >/dev/null; echo ended >$HOST");
+  EXPECT_EQ(HostLaunch(plan).Run(), 69);
+  EXPECT_EQ(Read("beta"), "ended\n");
+  EXPECT_EQ(log.Text(),
+            "muster: error: alpha has no ranks of this group: /bin/sh needs an answer from the terminal: a "
+            "password, a passphrase or yes to a host key (use ssh-agent, and log in there once)\n");
+}
+
 // A pipe for each machine.
 TEST_F(HostLaunchTest, NeedsNoMoreThanTheHardLimitOnOpenFiles) {
   rlimit before{};
