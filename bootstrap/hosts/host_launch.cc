@@ -58,10 +58,12 @@ std::string RemoteScript(const HostLaunchPlan& plan, int node) {
   }
   std::string exports = fmt::format("export MUSTER_SECRET={}", Quoted(plan.secret));
   for (const auto& [name, value] : plan.variables) exports += fmt::format(" {}={}", name, Quoted(value));
+  // 126 and 127: of a rank's program, or of the shell that cannot start muster.
   return fmt::format(
-      "n=$(printf '\\nx') && n=${{n%x}} && {} && cd {} || exit 71; {}; code=$?; [ $code -ne {} ] || code={}; "
-      "exit $code\n",
-      exports, Quoted(plan.directory), QuotedList(launch), kSshFailed, kInsteadOf255);
+      "n=$(printf '\\nx') && n=${{n%x}} && {} && cd {} || exit 71; {}; code=$?; case $code in "
+      "126|127) {} --version >/dev/null 2>&1 || code={};; {}) code={};; esac; exit $code\n",
+      exports, Quoted(plan.directory), QuotedList(launch), Quoted(plan.launch.front()), kSshFailed,
+      kSshFailed, kInsteadOf255);
 }
 
 HostLaunch::HostLaunch(HostLaunchPlan plan) : plan_(std::move(plan)) {}
@@ -159,14 +161,13 @@ void HostLaunch::OnEnded(Machine& machine) {
   const process::ChildExit& exit = *machine.exit;
   if (exit.ok()) return;
   const bool unreached = exit.signal != 0 || exit.code == kSshFailed;
-  const bool not_started = exit.code == 126 || exit.code == 127;
-  if (!status_ && (unreached || not_started)) {
+  if (!status_ && unreached) {
     LogError("{} has no ranks of this group: {} ended with {}", machine.host, plan_.ssh.front(),
              exit.Describe());
   }
   const int code = exit.signal == 0 && exit.code == kInsteadOf255 ? kSshFailed : exit.ShellStatus();
   if (!status_) status_ = unreached ? ExitStatus(Code::kPeerLost) : code;
-  End(unreached || not_started ? Duration::zero() : plan_.patience);
+  End(unreached ? Duration::zero() : plan_.patience);
 }
 
 void HostLaunch::End(Duration unless_within) {

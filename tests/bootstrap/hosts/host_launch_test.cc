@@ -27,10 +27,13 @@ class HostLaunchTest : public testing::Test {
     plan.environment = {"PATH=/usr/bin:/bin"};
     plan.secret = std::string(64, 'a');
     plan.patience = std::chrono::seconds(20);
+    Launch("true");
   }
 
-  // Instead of this muster.
-  void Launch(const std::string& script) { plan.launch = {"/bin/sh", "-c", script, "muster"}; }
+  // Instead of this muster. env also has --version.
+  void Launch(const std::string& script) {
+    plan.launch = {"/usr/bin/env", "/bin/sh", "-c", script, "muster"};
+  }
 
   std::string Read(const std::string& name) const {
     std::ifstream file(folder + "/" + name);
@@ -104,14 +107,23 @@ TEST_F(HostLaunchTest, EndsTheOthersWhereOneCannotBeReached) {
 }
 
 TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
+  plan.patience = std::chrono::milliseconds(500);
+  // 126 and 127: of a program that cannot be started, which its rank has reported.
+  for (const std::string code : {"3", "126", "127"}) {
+    const LogCapture log(LogLevel::kInfo);
+    Launch("[ $HOST = alpha ] || cat >/dev/null; exit " + code);
+    const Clock::time_point began = Clock::now();
+    EXPECT_EQ(HostLaunch(plan).Run(), std::stoi(code));
+    EXPECT_GE(Clock::now() - began, plan.patience) << code;
+    EXPECT_EQ(log.Text(), "");
+  }
+}
+
+TEST_F(HostLaunchTest, EndsTheOthersWhereOneHasNoMuster) {
   const LogCapture log(LogLevel::kInfo);
-  Launch(
-      "[ $HOST = alpha ] && exit 3; while [ ! -e go ]; do read -r line || break; done; echo ended >$HOST; "
-      "exit 3");
-  std::ofstream(folder + "/go").flush();
-  EXPECT_EQ(HostLaunch(plan).Run(), 3);
-  EXPECT_EQ(Read("beta"), "ended\n");
-  EXPECT_EQ(log.Text(), "");
+  plan.launch = {folder + "/muster"};
+  EXPECT_EQ(HostLaunch(plan).Run(), 69);
+  EXPECT_THAT(log.Text(), testing::EndsWith("has no ranks of this group: /bin/sh ended with exit 255\n"));
 }
 
 // ssh reads a password from the terminal: the kernel stops a process that is not in the foreground.

@@ -54,6 +54,14 @@ ssh_exit_255() {
   expect 'machines that were not reached' "$(grep -c 'has no ranks' "$dir/err")" 0
 }
 
+# Its rank has reported it; the machine was reached.
+ssh_exit_127() {
+  fresh
+  expect_code 127 by_ssh -- no-such-program 2>"$dir/err"
+  expect_like message "$(cat "$dir/err")" '*cannot start "no-such-program": No such file or directory*'
+  expect 'machines that were not reached' "$(grep -c 'has no ranks' "$dir/err")" 0
+}
+
 # Every user of a machine sees the arguments of every process.
 ssh_hides() {
   fresh
@@ -118,6 +126,7 @@ check_ssh() {
   check 'ssh: settings and arguments' ssh_passes_on
   check 'ssh: a rank fails' ssh_fails
   check 'ssh: a rank exits with 255' ssh_exit_255
+  check 'ssh: a program that is not there' ssh_exit_127
   check 'ssh: no secret in an argument' ssh_hides
   check 'ssh: another user' ssh_as_user
   check 'ssh: the directory is gone' ssh_without_directory
