@@ -64,11 +64,14 @@ void RestoreSignals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// As execvp: goes on if a file is absent, and keeps the error of one that may not be started. As shells: a
-// directory of PATH that this user may not search counts as one without the program.
+// As execvp: goes on if a file is absent or cannot be reached (a stale file handle), and keeps the error of
+// one that may not be started. As shells: a directory of PATH that this user may not search, or that is a
+// file, counts as one without the program. A path of the program itself: its error.
 int TryCandidates(ExecPlan& plan) {
   int result = ENOENT;
-  const bool search = plan.request.candidates.size() > 1;
+  const ExecRequest& request = plan.request;
+  const bool search =
+      request.candidates.size() != 1 || request.candidates.front() != request.arguments.front();
   for (char* const* file = plan.candidates.data(); *file != nullptr; ++file) {
     // A check is cheaper than an execve that fails, and most of PATH fails.
     if (access(*file, F_OK) != 0 && (errno == ENOENT || (search && errno == EACCES))) continue;
@@ -77,10 +80,11 @@ int TryCandidates(ExecPlan& plan) {
       plan.shell_arguments[1] = *file;
       execve(plan.shell_arguments[0], plan.shell_arguments.data(), plan.environment.data());
     }
-    const bool go_on = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ENAMETOOLONG ||
-                       errno == ESTALE || errno == ENODEV || errno == ETIMEDOUT;
+    if (!search) return errno;
+    if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) continue;
+    const bool go_on = errno == EACCES || errno == ESTALE || errno == ENODEV || errno == ETIMEDOUT;
     if (!go_on) return errno;
-    if (errno == EACCES) result = EACCES;
+    if (result != EACCES) result = errno;
   }
   return result;
 }

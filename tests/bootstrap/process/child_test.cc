@@ -83,6 +83,7 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
   const std::string plain = Script("plain", "x", 0644);
   const std::string python = Script("plain.py", "x", 0644);
   const std::string no_interpreter = Script("no_interpreter", "#!/no/such/interpreter\n", 0755);
+  const std::string long_name(300, 'x');
   for (const Failing& failing : std::vector<Failing>{
            {"no-such-program", 127, "cannot start \"no-such-program\": No such file or directory",
             "add its directory to PATH, or write its path"},
@@ -100,6 +101,8 @@ TEST(Child, SaysPreciselyWhyAProgramCannotStart) {
             "make it executable (chmod +x), on a file system that is not mounted with noexec"},
            {"/", 126, "cannot start \"/\": Permission denied",
             "it is a directory; write the path of a program"},
+           {plain + "/x", 126, "cannot start \"" + plain + "/x\": Not a directory", ""},
+           {"./" + long_name, 126, "cannot start \"./" + long_name + "\": File name too long", ""},
            {no_interpreter, 127, "cannot start \"" + no_interpreter + "\": No such file or directory",
             "correct the first line of the file: the interpreter that it names does not exist"},
        }) {
@@ -147,6 +150,16 @@ TEST(Child, CountsADirectoryThatMayNotBeSearchedAsOneWithoutTheProgram) {
   EXPECT_EQ(StartedByAnOrdinaryUser(Program({"no-such-program"}, {"PATH=" + directory + ":/usr/bin"})),
             (Error{Code::kSystem, "cannot start \"no-such-program\": No such file or directory",
                    "add its directory to PATH, or write its path"}));
+}
+
+TEST(Child, CountsAFileInThePlaceOfADirectoryAsOneWithoutTheProgram) {
+  const std::string file = Script("file", "x", 0644);
+  for (const std::string& path : {file, file + ":/usr/bin"}) {
+    const auto child = Child::Start(Program({"no-such-program"}, {"PATH=" + path}));
+    ASSERT_FALSE(child);
+    EXPECT_EQ(child.error().error.message, "cannot start \"no-such-program\": No such file or directory");
+    EXPECT_EQ(child.error().exit_status, 127);
+  }
 }
 
 // Until the end of its life.
