@@ -1,6 +1,9 @@
 #include "bootstrap/process/signal_reach.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "comm/base/parse.h"
 #include "comm/system/proc_file.h"
@@ -32,7 +35,7 @@ bool FromScheduler(const SignalEvent& event) {
 }
 
 bool ReachedProgram(const SignalEvent& event, bool own_process_group) {
-  if (event.from_kernel) return !own_process_group;
+  if (event.from_kernel) return !own_process_group && !(event.number == SIGHUP && getsid(0) == getpid());
   if (event.sender <= 0 || !IsSlurmstepd(event.sender)) return false;
   const auto mine = ReadProcFile("/proc/self/cgroup");
   const auto senders = ReadProcFile(fmt::format("/proc/{}/cgroup", event.sender));

@@ -4,7 +4,8 @@
 // Which process signals which (Slurm 25.11, src/plugins/proctrack): proctrack/cgroup signals the direct
 // children of slurmstepd only, except for SIGKILL; proctrack/linuxproc every descendant; proctrack/pgid the
 // step's process group; cgroup.conf's SignalChildrenProcesses=yes makes cgroup signal all descendants. A
-// terminal signals its foreground process group. A user's `kill PID` is for that process.
+// terminal signals its foreground process group, but of a hang-up the leader of the session alone. A user's
+// `kill PID` is for that process.
 //
 // A process cannot find out which other processes got a signal, so this is evidence: proctrack/cgroup alone
 // puts the step into a control group of its own, beside slurmstepd's. If the evidence misleads, the program

@@ -24,6 +24,21 @@ TEST(ReachedProgram, FollowsTheTerminalIntoItsForegroundGroup) {
   EXPECT_FALSE(ReachedProgram(ctrl_c, true));
 }
 
+// `ssh -t host muster launch ...`: a hang-up is for the session's leader alone.
+TEST(ReachedProgram, IsFalseForAHangUpOfTheSessionsLeader) {
+  const SignalEvent hang_up{SIGHUP, 0, true};
+  EXPECT_EQ(ReachedProgram(hang_up, false), getsid(0) != getpid());
+  const pid_t leader = fork();
+  if (leader == 0) {
+    setsid();
+    const bool interrupt = ReachedProgram({SIGINT, 0, true}, false);
+    _exit(interrupt && !ReachedProgram(hang_up, false) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(leader, &status, 0), leader);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(ReachedProgram, IsFalseForAPersonsKill) {
   EXPECT_FALSE(ReachedProgram({SIGTERM, getpid(), false}, true));
   EXPECT_FALSE(ReachedProgram({SIGTERM, 0, false}, true));
