@@ -72,7 +72,8 @@ Supervisor::~Supervisor() = default;
 Result<int> Supervisor::Run() {
   MUSTER_CHECK(CheckExtraVariables(plan_.config.run.env));
   MUSTER_TRY(loop_, net::EventLoop::Create());
-  MUSTER_TRY(relay_, process::SignalRelay::Start());
+  using Tstp = process::SignalRelay::Tstp;
+  MUSTER_TRY(relay_, process::SignalRelay::Start(plan_.own_process_groups ? Tstp::kTaken : Tstp::kDefault));
   MUSTER_CHECK(process::BecomeSubreaper());
   // Each rank of this node needs several: pipes, files of run.log_dir, a connection. If this fails, the start
   // of a program reports the limit.
@@ -393,11 +394,18 @@ void Supervisor::ClearOrphans() {
 
 void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGCHLD) return programs_->NoticeExits();
+  if (event.number == SIGTSTP) return OnStop(event);
   const bool asks = process::AsksToEnd(event.number);
   const process::EndStep step = asks ? ender_->Request(event) : process::EndStep::kPassOn;
   if (!plane_ && programs_->empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
   if (!asks || !programs_->all_ended()) return ender_->Take(step, &event);
   Do(verdict_.SignalledAfterPrograms(event.number, Clock::now()));
+}
+
+// Ctrl-Z reaches the foreground group alone, and programs have groups of their own. SIGCONT is passed on as any signal.
+void Supervisor::OnStop(const process::SignalEvent& event) {
+  if (event.from_kernel) programs_->Signal(event.number);
+  if (!relay_->Stop() && event.from_kernel) programs_->Signal(SIGCONT);
 }
 
 void Supervisor::OnSignalBeforePrograms(int number) {

@@ -78,6 +78,7 @@ class Supervisor {
   void ClearOrphans();
   void OnSignal(const process::SignalEvent& event);
   void OnSignalBeforePrograms(int number);
+  void OnStop(const process::SignalEvent& event);
   Status WatchLifeline();
 
   SupervisorPlan plan_;

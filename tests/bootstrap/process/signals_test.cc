@@ -106,5 +106,29 @@ TEST(SignalRelay, CanLeaveSignalsBlockedForTheEnd) {
   EXPECT_EQ(sigismember(&mask, SIGTERM), 1);
 }
 
+// As by default: a shell continues it. A process without one above it could not be continued, and goes on.
+TEST(SignalRelay, StopsAsTheSignalItTookWould) {
+  for (const bool orphaned : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      orphaned ? static_cast<void>(setsid()) : static_cast<void>(setpgid(0, 0));
+      const auto relay = SignalRelay::Start(SignalRelay::Tstp::kTaken);
+      raise(SIGTSTP);
+      if ((*relay)->Next()->number != SIGTSTP) _exit(1);
+      if ((*relay)->Stop() == orphaned) _exit(2);
+      const auto next = (*relay)->Next();
+      _exit(next.has_value() == orphaned || (next && next->number != SIGCONT) ? 3 : 0);
+    }
+    int status = 0;
+    if (!orphaned) {
+      ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+      EXPECT_TRUE(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP);
+      kill(child, SIGCONT);
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << orphaned;
+  }
+}
+
 }  // namespace
 }  // namespace muster::process
