@@ -124,7 +124,7 @@ class Captured {
 Result<std::string> Capture(const CaptureRequest& request, Deadline deadline) {
   MUSTER_TRY(Pipe output, MakePipe());
   MUSTER_TRY(Pipe complaint, MakePipe());
-  UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  UniqueFd nothing = AboveStandard(open("/dev/null", O_RDONLY | O_CLOEXEC));
   Captured captured(request, std::move(output), std::move(complaint), std::move(nothing));
   MUSTER_CHECK(captured.Start());
   return captured.Read(deadline);

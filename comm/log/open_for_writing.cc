@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "comm/base/parse.h"
+#include "comm/system/pipe.h"
 #include "comm/system/proc_file.h"
 #include "comm/system/system_calls.h"
 
@@ -131,7 +132,7 @@ class Walk {
 
  private:
   Result<std::optional<UniqueFd>> Opened(int file) const {
-    if (file >= 0) return std::optional(UniqueFd(file));
+    if (UniqueFd opened = AboveStandard(file)) return std::optional(std::move(opened));
     const bool unread = errno == ENXIO && object_ && S_ISFIFO(status_.st_mode);
     return Refuse(unread ? "no process reads this named pipe" : ErrnoText(errno));
   }

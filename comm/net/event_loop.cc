@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "comm/system/pipe.h"
+
 namespace muster::net {
 namespace {
 
@@ -16,7 +18,7 @@ uint64_t MakeTag(int fd, uint64_t generation) { return (generation << 32) | stat
 }  // namespace
 
 Result<std::shared_ptr<Mailbox>> Mailbox::Create() {
-  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd wake = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
   return std::shared_ptr<Mailbox>(new Mailbox(std::move(wake)));
 }
@@ -46,7 +48,7 @@ void Mailbox::Close() {
 }
 
 Result<std::unique_ptr<EventLoop>> EventLoop::Create() {
-  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  UniqueFd epoll = AboveStandard(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return Fail(Code::kSystem, "cannot create an epoll instance: {}", ErrnoText(errno));
   MUSTER_TRY(auto mailbox, Mailbox::Create());
   std::unique_ptr<EventLoop> loop(new EventLoop(std::move(epoll), std::move(mailbox)));

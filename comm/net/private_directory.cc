@@ -13,6 +13,7 @@
 
 #include "comm/net/bound_names.h"
 #include "comm/system/directory_reader.h"
+#include "comm/system/pipe.h"
 #include "comm/system/proc_file.h"
 #include "comm/system/system_calls.h"
 
@@ -142,7 +143,7 @@ bool UserIdsAreReliable() {
 PrivateDirectory::PrivateDirectory(std::string base, std::string name)
     : base_(std::move(base)), name_(std::move(name)) {
   if (path().size() + 1 + kLongestSocketName <= kLongestPath) return;
-  base_fd_ = std::make_shared<UniqueFd>(open(base_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  base_fd_ = std::make_shared<UniqueFd>(AboveStandard(open(base_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
 }
 
 std::vector<PrivateDirectory> PrivateDirectory::FindIn(const std::string& base) {
@@ -313,7 +314,7 @@ Result<PrivateSocket> PrivateSocket::Bind(const PrivateDirectory& directory, std
   };
   MUSTER_TRY(const SocketAddress address, directory.AddressOf(not_ready));
   const int type = kind == Kind::kListener ? SOCK_STREAM : SOCK_DGRAM;
-  UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd fd = AboveStandard(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail("open a socket for");
   if (bind(fd.get(), address.get(), address.length()) != 0) return fail("bind");
   bound = true;

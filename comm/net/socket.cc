@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "comm/system/pipe.h"
+
 namespace muster::net {
 namespace {
 
@@ -44,7 +46,7 @@ tl::unexpected<Error> SystemFailure(std::string_view what, const SocketAddress& 
 }
 
 Result<UniqueFd> NewSocket(const SocketAddress& address, int* error_number) {
-  UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd fd = AboveStandard(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return SystemFailure("open a socket for", address, error_number);
   return fd;
 }
@@ -189,7 +191,7 @@ int ConnectError(int fd) {
 Result<UniqueFd> Accept(int listener, SocketAddress* peer) {
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
-  UniqueFd fd(
+  UniqueFd fd = AboveStandard(
       accept4(listener, reinterpret_cast<sockaddr*>(&storage), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd) {
     // An aborted connection in the queue is skipped.

@@ -15,8 +15,10 @@ struct Pipe {
 Result<Pipe> MakePipe();
 
 // The descriptor, or a copy of it above the standard descriptors. One of these would take the place of a
-// standard descriptor that was closed when muster started: a program would inherit it, and dup2 of a
-// descriptor to itself would leave it close-on-exec. Invalid if there is no copy, with the reason in errno.
+// standard descriptor that was closed when muster, or the program that uses it, started: output and logs would
+// go there, a program would inherit it, and dup2 of a descriptor to itself would leave it close-on-exec.
+// Invalid if there is no copy, with the reason in errno. No system call if it is above already.
 UniqueFd AboveStandard(UniqueFd fd);
+inline UniqueFd AboveStandard(int fd) { return AboveStandard(UniqueFd(fd)); }
 
 }  // namespace muster

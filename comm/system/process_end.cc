@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "comm/base/parse.h"
+#include "comm/system/pipe.h"
 #include "comm/system/proc_file.h"
 
 namespace muster {
@@ -41,10 +42,11 @@ bool IsStatOfExiting(std::string_view stat) {
 
 ProcessEnd ProcessEnd::Of(pid_t pid) {
   ProcessEnd end(pid);
-  end.pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  end.pidfd_ = AboveStandard(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (end.pidfd_) return end;
   end.gone_ = errno == ESRCH;
-  if (!end.gone_) end.stat_.Reset(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!end.gone_)
+    end.stat_ = AboveStandard(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
   return end;
 }
 

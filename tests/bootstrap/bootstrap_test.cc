@@ -43,17 +43,31 @@ bool HasPort() {
   return false;
 }
 
-// `port` distinguishes the launch.
-int RunRankOfTwo(const char* rank, const std::string& port) {
+// `port` distinguishes the launch. `body`: 0, or the exit status.
+int RunRankOfTwo(const char* rank, const std::string& port, const std::function<int(Communicator&)>& body) {
   for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, rank, 1);
   setenv("WORLD_SIZE", "2", 1);
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   setenv("MASTER_PORT", port.c_str(), 1);
   const Result<Communicator*> group = Init();
   if (!group || (*group)->size() != 2) return 1;
-  if (HasPort()) return 2;
-  if (!(*group)->Barrier()) return 3;
-  return Shutdown() ? 0 : 4;
+  if (!(*group)->Barrier()) return 2;
+  if (const int failed = body(**group); failed != 0) return failed;
+  return Shutdown() ? 0 : 3;
+}
+
+int InTwoRanks(
+    const std::function<int(Communicator&)>& body, const std::function<void()>& before = [] {}) {
+  return InNewProcess([&] {
+    before();
+    const std::string port = std::to_string(20000 + getpid() % 20000);
+    const pid_t other = fork();
+    if (other == 0) _exit(RunRankOfTwo("1", port, body));
+    const int own = RunRankOfTwo("0", port, body);
+    int status = 0;
+    waitpid(other, &status, 0);
+    return own != 0 ? own : status;
+  });
 }
 
 TEST(Init, WithoutALauncherIsAWorldOfOneAtNoCost) {
@@ -72,15 +86,20 @@ TEST(Init, WithoutALauncherIsAWorldOfOneAtNoCost) {
 }
 
 TEST(Init, RanksOfALaunchOfOneNodeOpenNoPort) {
-  const std::string port = std::to_string(20000 + getpid() % 20000);
-  EXPECT_EQ(0, InNewProcess([&] {
-              const pid_t other = fork();
-              if (other == 0) _exit(RunRankOfTwo("1", port));
-              const int own = RunRankOfTwo("0", port);
-              int status = 0;
-              waitpid(other, &status, 0);
-              return own != 0 ? own : status;
-            }));
+  EXPECT_EQ(0, InTwoRanks([](Communicator&) { return HasPort() ? 4 : 0; }));
+}
+
+// A daemon may have none, and opens others in their place: nothing of the group may be there.
+TEST(Init, LeavesClosedStandardDescriptorsToTheProgram) {
+  const auto is_closed = [](int fd) { return fcntl(fd, F_GETFD) < 0; };
+  EXPECT_EQ(
+      0, InTwoRanks(
+             [&](Communicator&) {
+               return is_closed(STDIN_FILENO) && is_closed(STDOUT_FILENO) && is_closed(STDERR_FILENO) ? 0 : 5;
+             },
+             [] {
+               for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
+             }));
 }
 
 TEST(Init, ASecondCallIsTheFirstGroup) {

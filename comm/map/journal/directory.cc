@@ -13,6 +13,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/open_for_writing.h"
+#include "comm/system/pipe.h"
 
 namespace muster::map {
 namespace {
@@ -52,7 +53,7 @@ Result<JournalDirectory> JournalDirectory::Open(const std::string& path) {
 // `fd`: of the directory, or -1 and errno.
 Result<JournalDirectory> JournalDirectory::Of(const std::string& path, int fd) {
   JournalDirectory directory;
-  directory.fd_.Reset(fd);
+  directory.fd_ = AboveStandard(fd);
   if (!directory.fd_) return Refused("open the journal", path, errno);
   directory.path_ = path;
   while (directory.path_.size() > 1 && directory.path_.ends_with('/')) directory.path_.pop_back();
@@ -118,7 +119,7 @@ Result<UniqueFd> JournalDirectory::OpenSegment(uint32_t term) const {
 
 Result<std::optional<UniqueFd>> JournalDirectory::CreateSegment(uint32_t term) const {
   constexpr int kNew = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  UniqueFd fd(openat(fd_.get(), NameOf(term).c_str(), kNew, kFileMode));
+  UniqueFd fd = AboveStandard(openat(fd_.get(), NameOf(term).c_str(), kNew, kFileMode));
   if (fd) return std::optional(std::move(fd));
   if (errno == EEXIST) return std::nullopt;
   return Refused("create", FileOf(term), errno);

@@ -11,6 +11,7 @@
 #include "comm/nccl/communicator/core.h"
 #include "comm/nccl/communicator/settle.h"
 #include "comm/ops/group_failure.h"
+#include "comm/system/pipe.h"
 #include "comm/system/start_thread.h"
 
 namespace muster::nccl {
@@ -22,7 +23,7 @@ constexpr Duration kSlack = std::chrono::seconds(10);
 }  // namespace
 
 Result<std::unique_ptr<Watchdog>> Watchdog::Start(std::shared_ptr<NcclCore> core) {
-  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd wake = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
   std::unique_ptr<Watchdog> watchdog(new Watchdog(std::move(core), std::move(wake)));
   MUSTER_TRY(watchdog->thread_,

@@ -9,6 +9,7 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/survey/process_state.h"
 #include "comm/rendezvous/survey/stragglers.h"
+#include "comm/system/pipe.h"
 #include "comm/system/start_thread.h"
 
 namespace muster::rendezvous {
@@ -21,7 +22,7 @@ constexpr Duration kVerdictGrace = std::chrono::seconds(2);
 
 Result<std::unique_ptr<ThreadedGroup>> ThreadedGroup::Create(int rank) {
   MUSTER_TRY(auto loop, net::EventLoop::Create());
-  UniqueFd failure_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd failure_fd = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!failure_fd) return muster::Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
   return std::unique_ptr<ThreadedGroup>(new ThreadedGroup(std::move(loop), std::move(failure_fd), rank));
 }

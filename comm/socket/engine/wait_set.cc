@@ -7,11 +7,12 @@
 #include <cerrno>
 
 #include "comm/base/parse.h"
+#include "comm/system/pipe.h"
 
 namespace muster::socket {
 
 Status WaitSet::AddWaker() {
-  if (!waker_) waker_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!waker_) waker_ = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!waker_)
     return Fail(Error{Code::kSystem, fmt::format("cannot make an eventfd: {}", ErrnoText(errno)), ""});
   mesh_.AddWaker(waker_.get());
