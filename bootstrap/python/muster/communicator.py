@@ -43,6 +43,9 @@ def _number(value: object) -> int | float | None:
         value = float(value) if isinstance(value, numpy.floating) else value.item()
     if not isinstance(value, (int, float)):
         return None
+        if isinstance(value, (numpy.datetime64, numpy.timedelta64)):
+            # Their item() is an int if the unit is ns, and the result would have no unit.
+            raise UsageError(f"all_reduce: a {type(value).__name__} is not a number", 'pass an int: value.astype("int64")')
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise UsageError(f"all_reduce: {value} does not fit into 64 bits")
     return value

@@ -100,6 +100,14 @@ def numpy_numbers(comm):
         except muster.UsageError:
             continue
         raise AssertionError(refused)
+    for moment in numpy.datetime64(1, "ns"), numpy.timedelta64(1, "ns"), numpy.timedelta64(1, "s"):
+        try:
+            muster.all_reduce(moment)
+        except muster.UsageError as error:
+            refusal = f"all_reduce: a {type(moment).__name__} is not a number (pass an int: value.astype(\"int64\"))"
+            assert str(error) == refusal, error
+            continue
+        raise AssertionError(moment)
     muster.barrier()
 
 
