@@ -112,12 +112,27 @@ def numpy_numbers(comm):
 
 
 def number_and_buffer(comm):
+    """Of the type and operation with which the ranks agree on a number's type."""
     try:
-        muster.all_reduce(array.array("f", [1.5]) if comm.rank == 1 else 0)
+        muster.all_reduce(array.array("q", [3]) if comm.rank == 1 else 7, "max")
     except muster.DisagreementError as error:
-        print(comm.rank, error.message, "hint:", error.hint, flush=True)
+        report(f"{comm.rank} {error.message} hint: {error.hint}")
         os._exit(0)
     os._exit(1)
+
+
+def report(line):
+    """In one piece: print() writes several, and those of other ranks come between them."""
+    os.write(1, f"{line}\n".encode())
+
+
+def number_and_broadcast(comm):
+    """The one that has the root of what a number begins with."""
+    try:
+        report(f"{comm.rank} {muster.broadcast('text', src=2) if comm.rank == 2 else muster.all_reduce(7)}")
+    except muster.DisagreementError as error:
+        report(f"{comm.rank} {error}")
+    os._exit(0)
 
 
 def buffers(comm):
