@@ -152,33 +152,8 @@ def map(
         raise UsageError("map: the function is a coroutine function", "pass one that returns its result, as asyncio.run does")
     plan = Plan(items, key, journal, batch_size, class_of)
     queue = _begin(plan, name or name_of(function), journal, retries, timeout, slots, retry_failed, progress)
-    limit = _limit(timeout)
-    try:
-        if slots == 1:
-            _work(queue, plan, limit, function)
-        else:
-            _work_in_threads(queue, plan, limit, function, slots)
-        outcome = queue.finish()
-    except BaseException:
-        queue.leave_early()
-        raise
-    finally:
-        limit.close()
-    try:
-        _map_end.raise_if_time_is_up(outcome, plan, journal)
-        reads = _world.world().rank == 0 if gather == "root" else gather == "all"
-        if not reads:
-            if gather == "none":
-                _map_end.raise_if_failed(queue, plan, journal)
-            else:
-                _map_end.raise_if_lost(queue, journal)
-            return None
-        results, failed = _map_end.read(queue, plan)
-        if failed:
-            raise _map_end.map_error(outcome, plan, journal, failed, results)
-        return results
-    finally:
-        queue.close()
+    outcome = _outcome(queue, plan, _limit(timeout), function, slots)
+    return _gathered(queue, plan, outcome, journal, gather)
 
 
 class MapItem(Generic[_T]):
@@ -437,6 +412,39 @@ def _limit(timeout: Timeout) -> ItemLimit:
 
 
 def _work(queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[Any], object]) -> None:
+def _outcome(queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[Any], object], slots: int) -> MapOutcome:
+    try:
+        if slots == 1:
+            _work(queue, plan, limit, function)
+        else:
+            _work_in_threads(queue, plan, limit, function, slots)
+        return queue.finish()
+    except BaseException:
+        queue.leave_early()
+        raise
+    finally:
+        limit.close()
+
+
+def _gathered(queue: Queue, plan: Plan[Any], outcome: MapOutcome, journal: Journal, gather: Gather) -> list[Any] | None:
+    """Ends the map."""
+    try:
+        _map_end.raise_if_time_is_up(outcome, plan, journal)
+        reads = _world.world().rank == 0 if gather == "root" else gather == "all"
+        if not reads:
+            if gather == "none":
+                _map_end.raise_if_failed(queue, plan, journal)
+            else:
+                _map_end.raise_if_lost(queue, journal)
+            return None
+        results, failed = _map_end.read(queue, plan)
+        if failed:
+            raise _map_end.map_error(outcome, plan, journal, failed, results)
+        return results
+    finally:
+        queue.close()
+
+
     while (granted := queue.next()) is not None:
         item: MapItem[Any] = MapItem(queue, plan, limit, *granted)
         # If the group has failed, the next call raises that.
