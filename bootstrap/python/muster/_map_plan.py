@@ -117,8 +117,8 @@ def _indexed(items: Items[_T]) -> Indexed[_T]:
     if isinstance(items, Set) and not isinstance(items, MappingView):
         raise UsageError("a map over a set: its order differs by process", "pass sorted(items)")
     _refuse_table(items)
-    # A dataset is not copied into memory.
-    if not _only_iterates(items) and hasattr(items, "__getitem__") and hasattr(items, "__len__"):
+    # A dataset is not copied into memory. Special methods are those of the type.
+    if not _only_iterates(items) and hasattr(type(items), "__getitem__") and hasattr(type(items), "__len__"):
         return cast("Indexed[_T]", items)
     return list(cast("Iterable[_T]", items))
 
@@ -126,16 +126,18 @@ def _indexed(items: Items[_T]) -> Indexed[_T]:
 def _only_iterates(items: object) -> bool:
     """[] of a dict and of a pandas Series takes labels, and PyTorch's IterableDataset has one that does nothing."""
     bases = [f"{kind.__module__}.{kind.__name__}" for kind in type(items).__mro__]
-    return isinstance(items, Mapping) or hasattr(items, "iloc") or "torch.utils.data.dataset.IterableDataset" in bases
+    return isinstance(items, Mapping) or hasattr(type(items), "iloc") or "torch.utils.data.dataset.IterableDataset" in bases
 
 
 def _refuse_table(items: object) -> None:
-    """[] of a table takes a column in pandas and in Arrow, and so does a loop over it."""
-    package = type(items).__module__.partition(".")[0]
-    rows = _ROWS.get(package, 'to_dict("records")' if hasattr(items, "iloc") else None)
-    if rows is not None and hasattr(items, "columns"):
+    """[] of a table takes a column in pandas and in Arrow, and so does a loop over it. A dataset that passes unknown attributes on to
+    a table is none: the type decides."""
+    kind = type(items)
+    package = kind.__module__.partition(".")[0]
+    rows = _ROWS.get(package, 'to_dict("records")' if hasattr(kind, "iloc") else None)
+    if rows is not None and hasattr(kind, "columns"):
         raise UsageError(
-            f"a map over a table ({package}.{type(items).__name__}): its items may be rows or columns", f"pass items.{rows}"
+            f"a map over a table ({package}.{kind.__name__}): its items may be rows or columns", f"pass items.{rows}"
         )
 
 

@@ -228,16 +228,18 @@ class Series:
 
     def __init__(self, values, labels):
         self.by_label = dict(zip(labels, values))
-        self.iloc = list(values)
+        self.values = list(values)
+    iloc = property(lambda self: self.values)
+
 
     def __len__(self):
-        return len(self.iloc)
+        return len(self.values)
 
     def __getitem__(self, label):
         return self.by_label[label]
 
     def __iter__(self):
-        return iter(self.iloc)
+        return iter(self.values)
 
 
 class Frame:
@@ -255,6 +257,23 @@ class Frame:
 
 class IterableDataset:
     """PyTorch's: [] is there, and raises."""
+
+class Wrapped:
+    """A dataset that has its items by number, and all other attributes of a table."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __getattr__(self, name):
+        return getattr(self.table, name)
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        note("loaded", index)
+        return "ab"[index]
+
 
     def __len__(self):
         return 3
@@ -283,6 +302,8 @@ def by_position():
     assert muster.map(upper, IterableDataset(), gather="all") == ["A", "B", "C"]
     assert muster.map(str, {"a": 1}.items(), gather="all") == ["('a', 1)"]
     table = "a map over a table (__main__.Frame): its items may be rows or columns (pass items.to_dict(\"records\"))"
+    for table in (Frame(), Series("xy", [0, 1])):
+        assert muster.map(upper, Wrapped(table), gather="all") == ["A", "B"]
     assert refusal(muster.map, upper, Frame()) == refusal(muster.map_items, Frame()) == table
 
 
