@@ -39,7 +39,7 @@ LONGEST_KEY = 128
 _KEPT = 64
 _LAST_CLASS = 63
 
-_IN_MEMORY = (list, tuple, range, str, bytes, bytearray, memoryview, array.array, collections.deque)
+_IN_MEMORY = (list, tuple, range, str, bytes, bytearray, memoryview, array.array, collections.deque, collections.UserList)
 
 
 class Plan(Generic[_T]):
@@ -68,9 +68,9 @@ class Plan(Generic[_T]):
     def _class_names(self, class_of: Key[_T]) -> Iterator[str]:
         firsts = (self.where(i).start for i in range(self.count))
         if callable(class_of):
-            return (class_of(self.items[first]) for first in firsts)
+            return (_checked("class", first, class_of(self.items[first])) for first in firsts)
         names = _one_each("class_of", class_of, self.total)
-        return (names[first] for first in firsts)
+        return (_checked("class", first, names[first]) for first in firsts)
 
     @property
     def count(self) -> int:
@@ -148,7 +148,7 @@ def _keys(items: Indexed[_T], total: int, key: Key[_T] | None, named: bool) -> l
         loads = named or key is not None or _in_memory(items)
         keys = [_key(i, items[i], key, named) if loads else f"#{i}" for i in range(total)]
     else:
-        keys = [_checked_key(i, text) for i, text in enumerate(_one_each("key", key, total))]
+        keys = [_checked("key", i, text) for i, text in enumerate(_one_each("key", key, total))]
     if named or key is not None:
         seen: dict[str, int] = {}
         for i, text in enumerate(keys):
@@ -165,12 +165,14 @@ def _in_memory(items: object) -> bool:
 
 
 def _one_each(what: str, texts: Iterable[str], total: int) -> list[str]:
-    every = [] if isinstance(texts, (str, Set)) else list(texts)
-    if len(every) != total or isinstance(texts, str):
-        raise UsageError(
-            f"map: {what}= is a {type(texts).__name__} of {len(every)} for {total} items",
-            "pass a function of an item, or a str for each item, in their order",
-        )
+    remedy = "pass a function of an item, or a str for each item, in their order"
+    # Each of these can be iterated, and has no text for each item in its order. A dataset's column may have [] alone.
+    iterates = hasattr(type(texts), "__iter__") or hasattr(type(texts), "__getitem__")
+    if isinstance(texts, (str, bytes, Set, Mapping)) or not iterates:
+        raise UsageError(f"map: {what}= is of type {type(texts).__name__}", remedy)
+    every = list(texts)
+    if len(every) != total:
+        raise UsageError(f"map: {what}= is a {type(texts).__name__} of {len(every)} for {total} items", remedy)
     return every
 
 
@@ -183,12 +185,12 @@ def _key(number: int, item: _T, key: Callable[[_T], str] | None, named: bool) ->
                 "pass key=: a function of the item that returns its key",
             )
         return f"#{number}" if text is None else _short(text)
-    return _checked_key(number, key(item))
+    return _checked("key", number, key(item))
 
 
-def _checked_key(number: int, own: str) -> str:
+def _checked(what: str, number: int, own: str) -> str:
     if not isinstance(own, str) or "\0" in own:
-        raise UsageError(f"the key of item {number} is {own!r}: it must be a str, without zero characters")
+        raise UsageError(f"the {what} of item {number} is {own!r}: it must be a str, without zero characters")
     return own
 
 

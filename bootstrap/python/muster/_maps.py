@@ -110,7 +110,8 @@ def map(
     journal       a directory that rank 0's node can write: each result is durable there, once. The next run with the same items
                   does what is left, with any number of ranks. None: results live as long as the map.
     key           a function of an item that returns a str of its own, or these in the order of the items. None: the item as JSON; a
-                  long one is cut, and ends with a digest. For `key` as a function, and for `journal` without `key`, every rank loads
+                  long one is cut, and ends with a digest. A dataset has "#5" then, unless there is a journal: its items are not
+                  compared between ranks. For `key` as a function, and for `journal` without `key`, every rank loads
                   every item of a dataset once before the map begins: pass keys, as key=dataset["id"], and none does.
     class_of      a function of an item that returns its class, a str, or these in the order of the items. Items of a class take about
                   equally long. Those of the class that takes longest go first. Near the job's end, no item is begun that takes longer
@@ -411,7 +412,6 @@ def _limit(timeout: Timeout) -> ItemLimit:
     return ItemLimit(0 if timeout is None else _nanoseconds(timeout) / 1e9)
 
 
-def _work(queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[Any], object]) -> None:
 def _outcome(queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[Any], object], slots: int) -> MapOutcome:
     try:
         if slots == 1:
@@ -445,6 +445,7 @@ def _gathered(queue: Queue, plan: Plan[Any], outcome: MapOutcome, journal: Journ
         queue.close()
 
 
+def _work(queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[Any], object]) -> None:
     while (granted := queue.next()) is not None:
         item: MapItem[Any] = MapItem(queue, plan, limit, *granted)
         # If the group has failed, the next call raises that.

@@ -55,6 +55,9 @@ def classes():
     assert plan.classes == bytes(min(i, 63) for i in range(70)) * 2, plan.classes
     assert Plan(list("aabb"), None, None, 2, str).classes == b"\x00\x01"
     assert Plan([1], None, None, None).classes is None
+    # Ranks with other items are noticed by the keys.
+    assert Plan(collections.UserList("ab"), None, None, None).keys == [b'"a"', b'"b"']
+    assert Plan(Rows(), None, None, None).keys[:2] == [b"#0", b"#1"]
 
 
 def kinds():
@@ -226,11 +229,11 @@ def not_loaded():
 class Series:
     """As pandas has it: a loop goes by position, and [] takes labels."""
 
+    iloc = property(lambda self: self.values)
+
     def __init__(self, values, labels):
         self.by_label = dict(zip(labels, values))
         self.values = list(values)
-    iloc = property(lambda self: self.values)
-
 
     def __len__(self):
         return len(self.values)
@@ -255,9 +258,6 @@ class Frame:
         return {"q": Series(["a"], [0])}[column]
 
 
-class IterableDataset:
-    """PyTorch's: [] is there, and raises."""
-
 class Wrapped:
     """A dataset that has its items by number, and all other attributes of a table."""
 
@@ -274,6 +274,9 @@ class Wrapped:
         note("loaded", index)
         return "ab"[index]
 
+
+class IterableDataset:
+    """PyTorch's: [] is there, and raises."""
 
     def __len__(self):
         return 3
@@ -299,11 +302,11 @@ def by_position():
         for item in work:
             item.commit([upper(letter) for letter in item.value])
         assert work.results() == ["A", "B", "C"]
+    for table in (Frame(), Series("xy", [0, 1])):
+        assert muster.map(upper, Wrapped(table), gather="all") == ["A", "B"]
     assert muster.map(upper, IterableDataset(), gather="all") == ["A", "B", "C"]
     assert muster.map(str, {"a": 1}.items(), gather="all") == ["('a', 1)"]
     table = "a map over a table (__main__.Frame): its items may be rows or columns (pass items.to_dict(\"records\"))"
-    for table in (Frame(), Series("xy", [0, 1])):
-        assert muster.map(upper, Wrapped(table), gather="all") == ["A", "B"]
     assert refusal(muster.map, upper, Frame()) == refusal(muster.map_items, Frame()) == table
 
 
@@ -350,7 +353,12 @@ def mistakes():
     assert message(square, [1], key=lambda item: item) == "the key of item 0 is 1: it must be a str, without zero characters"
     given = "pass a function of an item, or a str for each item, in their order"
     assert message(square, [1, 2], key=["a"]) == f"map: key= is a list of 1 for 2 items ({given})"
-    assert message(square, [1, 2], class_of="ab") == f"map: class_of= is a str of 0 for 2 items ({given})"
+    assert message(square, [1, 2], class_of="ab") == f"map: class_of= is of type str ({given})"
+    assert message(square, [1, 2], key={"a": 1, "b": 2}) == f"map: key= is of type dict ({given})"
+    assert message(square, [1, 2], key=5) == f"map: key= is of type int ({given})"
+    text = "it must be a str, without zero characters"
+    assert message(square, [1, 2], class_of=["a", [3]]) == f"the class of item 1 is [3]: {text}"
+    assert message(square, [1, 2], class_of=lambda item: item) == f"the class of item 0 is 1: {text}"
     assert message(square, [1, 2], key=["a", 2]) == "the key of item 1 is 2: it must be a str, without zero characters"
     assert message(square, [1, 2], key=["a", "a"]).startswith("items 0 and 1 have the same key: a ")
     assert message(square, [1], batch_size=0) == "a map with batches of 0 items (batch_size must be at least 1)"
