@@ -15,7 +15,8 @@ import cases  # noqa: E402  (the path comes first)
 
 
 def launch(function, *settings):
-    command = [sys.executable, os.path.join(HERE, "member.py"), function]
+    program = "number_member.py" if function.startswith("number") or function == "numpy_numbers" else "member.py"
+    command = [sys.executable, os.path.join(HERE, program), function]
     return cases.launch(3, command, "timeouts.collective=2h", *settings)
 
 
