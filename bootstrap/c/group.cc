@@ -16,8 +16,8 @@
 namespace muster::c {
 namespace {
 
-// The handles that were given out. The world's is one object for ever, so that a call after muster_shutdown
-// is refused and does no harm.
+// The handles that were given out. They live for ever, a few words each: a call after muster_shutdown or
+// muster_comm_free, which another thread may be about to begin, is refused and does no harm.
 struct Handles {
   std::mutex ending;  // held while communicators end, which may wait for calls; before `mutex`
   std::mutex mutex;
@@ -88,12 +88,14 @@ void EndPart(muster_comm& part, Communicator* communicator, Deadline deadline) {
 
 Status EndWorld() {
   Handles& handles = TheHandles();
+  // A forked child: a thread of the parent may have held the locks.
+  if (handles.world.pid != getpid()) return {};
   const std::lock_guard ending(handles.ending);
   std::vector<std::pair<muster_comm*, Communicator*>> parts;
   Communicator* world = nullptr;
   {
     const std::lock_guard lock(handles.mutex);
-    if (handles.world.communicator == nullptr || handles.world.pid != getpid()) return {};
+    if (handles.world.communicator == nullptr) return {};
     world = handles.world.communicator.exchange(nullptr);
     for (muster_comm* part : handles.parts) parts.emplace_back(part, part->communicator.exchange(nullptr));
   }
@@ -193,13 +195,7 @@ void muster_comm_free(muster_comm* comm) {
   // The connections of a forked child are the parent's.
   if (comm->pid != getpid()) return;
   const std::lock_guard ending(handles.ending);
-  {
-    const std::lock_guard lock(handles.mutex);
-    std::erase(handles.parts, comm);
-  }
   muster::Communicator* const communicator = comm->communicator.exchange(nullptr);
   const auto deadline = muster::Deadline::After(muster::c::kCallsEndWithin);
-  // Else a call still uses it.
-  if (communicator == nullptr ? comm->calls == 0 : muster::c::EndCalls(*comm, *communicator, deadline))
-    delete comm;
+  if (communicator != nullptr) muster::c::EndPart(*comm, communicator, deadline);
 }

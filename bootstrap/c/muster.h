@@ -206,7 +206,7 @@ MUSTER_EXPORT int64_t muster_collective_timeout_ns(void);
 MUSTER_FALLIBLE muster_error* muster_split(muster_comm* comm, int color, int key, int64_t timeout_ns,
                                            muster_comm** part);
 /* Frees a communicator of muster_split, and does not wait for other ranks. Does nothing with NULL, and with the world,
- * which belongs to muster. A call of another thread on it ends with MUSTER_USAGE, and no other may follow. */
+ * which belongs to muster. A call of another thread on it ends with MUSTER_USAGE, and so does every later one. */
 MUSTER_EXPORT void muster_comm_free(muster_comm* comm);
 
 /* ---- collectives on elements ---- */

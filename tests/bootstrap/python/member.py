@@ -370,6 +370,24 @@ def ends_calls(comm):
     assert len(errors) == len(threads), errors
 
 
+def frees_parts_that_threads_use(comm):
+    """A thread may be about to begin a call when the part ends."""
+
+    def wait(part):
+        try:
+            while True:
+                part.barrier()
+        except muster.UsageError:
+            pass
+
+    for _ in range(200):
+        part = comm.split(comm.rank)
+        thread = threading.Thread(target=wait, args=[part])
+        thread.start()
+        part.free()
+        thread.join()
+
+
 def ends_badly(comm):
     if comm.rank == 1:
         raise ValueError("nobody knows")
