@@ -44,9 +44,19 @@ void ProgramOutput::Unwatch() {
 
 void ProgramOutput::OnReadable() {
   if (params_.ends_with_reader && params_.console.gone()) return Stop();
+  // One of the two may have become full while the other was waited for.
+  if (WaitsForRoom()) return;
   Read(kChunk);
-  if (params_.console.full()) return WatchWhenRoom(params_.console);
-  if (params_.file != nullptr && params_.file->full()) WatchWhenRoom(*params_.file);
+  WaitsForRoom();
+}
+
+bool ProgramOutput::WaitsForRoom() {
+  for (Console* destination : {&params_.console, params_.file}) {
+    if (destination == nullptr || !destination->full()) continue;
+    WatchWhenRoom(*destination);
+    return true;
+  }
+  return false;
 }
 
 void ProgramOutput::WatchWhenRoom(Console& console) {

@@ -49,6 +49,8 @@ class ProgramOutput {
   void OnReadable();
   size_t Read(size_t at_most);
   void Take(std::string_view bytes);
+  // True: our stream or the file is full, and the pipe is watched again when it has room.
+  bool WaitsForRoom();
   void WatchWhenRoom(Console& console);
   void FlushSoon();
   void FlushLabelled();

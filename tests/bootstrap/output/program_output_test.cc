@@ -219,5 +219,28 @@ TEST_F(ProgramOutputTest, AFileThatIsFullStopsTheProgram) {
   EXPECT_TRUE(log_file.idle());
 }
 
+TEST_F(ProgramOutputTest, AFileThatStallsStopsTheProgramIfOurStreamIsOftenFull) {
+  Pipe pipe = MakePipe();
+  Console log_file(
+      {*loop, stalled_files, losses, OutputKind::kLogFile, "the file"},
+      UniqueFd(open((testing::TempDir() + "/stalled").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
+  const auto output = Output(std::move(pipe.read_end), std::nullopt, &log_file);
+  const std::string much(4096, 'x');
+  size_t written = 0;
+  for (int idle = 0; idle < 50 && written < 3'000'000;) {
+    const ssize_t count = write(pipe.write_end.get(), much.data(), much.size());
+    idle = count > 0 ? 0 : idle + 1;
+    if (count > 0) written += static_cast<size_t>(count);
+    loop.Settle();
+    if (console.full()) ReadSome(screen.read_end.get());
+  }
+  EXPECT_TRUE(log_file.full());
+  EXPECT_LT(written, 1'000'000u);
+  while (stalled_files.held() > 0) {
+    stalled_files.RunNext();
+    loop.Settle();
+  }
+}
+
 }  // namespace
 }  // namespace muster::output
