@@ -111,7 +111,10 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
     if (!done) return {};
   }
   if (written) return {RunStep::kFinish};
-  return std::exchange(awaits_output_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitOutput};
+  // Once, and once more if a failure comes while the output of a good run is awaited: then the wait has a limit.
+  const bool has_begun = failure_ ? std::exchange(awaits_output_in_failure_, true) : awaits_output_;
+  awaits_output_ = true;
+  return has_begun ? RunSteps{} : RunSteps{RunStep::kAwaitOutput};
 }
 
 bool RunVerdict::LogsSummary(Clock::time_point now) const {

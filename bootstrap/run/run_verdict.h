@@ -120,6 +120,7 @@ class RunVerdict {
   bool ends_received_ = false;
   bool released_ = false;
   bool awaits_output_ = false;
+  bool awaits_output_in_failure_ = false;
   bool output_lost_ = false;
   bool files_found_ = false;
 };

@@ -302,6 +302,17 @@ TEST(RunVerdict, ASignalGivesUpOutputThatIsAwaited) {
   EXPECT_EQ(verdict.SignalledAfterPrograms(SIGQUIT, kStart + seconds(2)), RunSteps{});
 }
 
+TEST(RunVerdict, AFailureWhileOutputIsAwaitedGivesTheWaitItsLimit) {
+  RunVerdict verdict(RunFacts{});
+  verdict.ProgramEnded({0, kOk}, true, kStart);
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitOutput});
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{});
+  verdict.Failed(ExitOf(0, 3));
+  verdict.AllKnow();
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitOutput});
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{});
+}
+
 TEST(RunVerdict, AWorldOfOneIsOverWithItsProgram) {
   RunFacts facts;
   EXPECT_EQ(RunVerdict(facts).Next(true, true), RunSteps{RunStep::kFinish});
