@@ -26,8 +26,8 @@ _O = TypeVar("_O", bound="Union[Memory, None]")
 
 _LONGEST_NS = 2**63 - 1
 
-# In front of a reduction of numbers; no pickle begins with a zero.
-_NUMBER = b"\0muster: a number"
+# Doubles hold every int up to here.
+_EXACT = 2.0**53
 
 
 def _nanoseconds(timeout: Timeout) -> int:
@@ -265,7 +265,7 @@ class Communicator:
     def all_reduce(self, buffer: Any, op: Operation = "sum", *, timeout: Timeout = None) -> Any:
         """Reduces the buffers of all ranks, element by element, in place, and returns the buffer. Of numbers it returns the result: an
         int of 64 bits if all ranks pass ints, else a float. Numbers of numpy are taken as Python's, and a bool as 0 or 1. A number
-        on one rank and a buffer on another are a DisagreementError."""
+        on one rank and a buffer on another are a DisagreementError, unless the buffer has three elements of float64."""
         number = _number(buffer)
         if number is not None:
             return self._all_reduce_number(number, op, timeout)
@@ -287,26 +287,29 @@ class Communicator:
         )
 
     def _all_reduce_number(self, number: int | float, op: Operation, timeout: Timeout) -> int | float:
-        """A rank without rows has the int 0 as the sum of no floats: the ranks first agree on the type. A buffer of the program can match
-        every AllReduce, and no Broadcast of bytes: that comes first. It is logarithmic, as all three are, and its root does not wait."""
-        cell: ctypes.c_int64 | ctypes.c_double
+        """A rank without rows has the int 0 as the sum of no floats. So one reduction of doubles has the number, whether a rank has a
+        float, and how large the ints are together. Below 2**53 their result is exact; else they are reduced again, as ints."""
         _buffers.number_of(op)  # before anything is sent
-        if self.size > 1:
-            is_float = ctypes.c_int64(isinstance(number, float))
-            try:
-                # A program that broadcasts objects rarely does it from the last rank, and never these bytes.
-                found = self.broadcast_bytes(_NUMBER, self.size - 1, timeout=timeout)
-                if found != _NUMBER:
-                    where = f"all_reduce of a number: rank {self.size - 1} is in a broadcast"
-                    raise DisagreementError(where, "call the same function on all ranks")
-                self._all_reduce(is_float, "max", timeout)
-            except DisagreementError as error:
-                calls = error.message.count("AllReduce"), error.message.count("BroadcastBytes")
-                if calls[0] == 0 or sum(calls) < 2:
-                    raise
-                raise DisagreementError(error.message, "pass a number on all ranks, or on none") from None
-            number = float(number) if is_float.value else number
-        cell = ctypes.c_int64(number) if isinstance(number, int) else ctypes.c_double(number)
+        is_float = isinstance(number, float)
+        size = abs(float(number))
+        if op == "prod":
+            cells = (ctypes.c_double * 3)(number, not is_float, max(size, 1.0))
+        elif op == "min":
+            cells = (ctypes.c_double * 3)(number, -is_float, -size)
+        else:
+            cells = (ctypes.c_double * 3)(number, is_float, size)
+        try:
+            self._all_reduce(cells, op, timeout)
+        except DisagreementError as error:
+            if error.message.count("AllReduce") < 2:
+                raise
+            raise DisagreementError(error.message, "pass a number on all ranks, or on none") from None
+        any_float = cells[1] == 0.0 if op == "prod" else cells[1] != 0.0
+        if any_float:
+            return cells[0]
+        if op != "avg" and abs(cells[2]) < _EXACT:
+            return int(cells[0])
+        cell = ctypes.c_int64(operator.index(number))  # type: ignore[arg-type]
         self._all_reduce(cell, op, timeout)
         return cell.value
 

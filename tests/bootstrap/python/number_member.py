@@ -13,6 +13,18 @@ def numbers(comm):
     assert muster.all_reduce(2**62 if comm.rank == 0 else 0, "max") == 2**62
     assert muster.all_reduce(comm.rank / 2, "max") == 1.0
     assert muster.all_reduce(comm.rank + 0.5, "avg") == 1.5
+    # Larger than what a double holds exactly, also on the way.
+    assert muster.all_reduce((2**53 + 1, 1, -(2**53))[comm.rank]) == 2
+    assert muster.all_reduce(2**53 + 1 if comm.rank == 0 else 2**53, "min") == 2**53
+    assert muster.all_reduce(2**53 + comm.rank, "max") == 2**53 + 2
+    assert muster.all_reduce((2**27 + 1, 2**27 + 3, -1)[comm.rank], "prod") == -(2**27 + 1) * (2**27 + 3)
+    assert muster.all_reduce((5, -7, 0)[comm.rank], "prod") == 0
+    assert muster.all_reduce((5, -7, 3)[comm.rank], "min") == -7
+    assert muster.all_reduce(4 + 3 * comm.rank, "avg") == 7
+    product = muster.all_reduce((2, 0.5, 3)[comm.rank], "prod")
+    assert (product, type(product)) == (3.0, float)
+    least = muster.all_reduce((2, 0.5, 3)[comm.rank], "min")
+    assert (least, type(least)) == (0.5, float)
     # A rank without rows.
     mixed = muster.all_reduce(0 if comm.rank == 1 else 0.5)
     assert (mixed, type(mixed)) == (1.0, float)
@@ -71,15 +83,6 @@ def number_and_buffer(comm):
 def report(line):
     """In one piece: print() writes several, and those of other ranks come between them."""
     os.write(1, f"{line}\n".encode())
-
-
-def number_and_broadcast(comm):
-    """The one that has the root of what a number begins with."""
-    try:
-        report(f"{comm.rank} {muster.broadcast('text', src=2) if comm.rank == 2 else muster.all_reduce(7)}")
-    except muster.DisagreementError as error:
-        report(f"{comm.rank} {error}")
-    os._exit(0)
 
 
 if __name__ == "__main__":
