@@ -136,6 +136,7 @@ foreign() {
     code=0
     user timeout --kill-after=2 20 ./muster "$@" >/tmp/said 2>&1 </dev/null || code=$?
     said=$(tail -n 1 /tmp/said)
+    [ $code != 79 ] || said=$(tail -n 2 /tmp/said | paste -sd" ")
     [ "$(ls -A /tmp/own)" = "$before" ] || { echo "the folder of the user has become: $(ls -A /tmp/own | paste -sd,)"; exit 1; }
     [ "$(cat /tmp/own/file)" = mine ] || { echo "the file of the user has become: $(head -c 200 /tmp/own/file | tr "\n" ";")"; exit 1; }
     [ $code != 124 ] && [ $code != 137 ] || { echo "it did not end: $said"; exit 1; }
@@ -171,7 +172,8 @@ for name in .attempts .failed; do
   in_a_map directory $name "cannot use /tmp/logs/$name: $of_another $remove"
 done
 for kind in link-to-folder pipe directory; do
-  in_a_map $kind item 'cannot rename to /tmp/logs/item: Operation not permitted'
+  check "attack: a foreign $kind at item of a map" foreign $kind /tmp/logs/item \
+    '79 muster: error: item item failed (3 attempts; rank 0 on *): exit 0, but cannot rename to /tmp/logs/item: Operation not permitted: what is there belongs to user 60124 (*muster: error: 0 of 1 items are done, 1 failed; --retry-failed attempts them again' "${map[@]}" "${writes[@]}"
 done
 remove='(give a journal in a directory of your own or of your project)'
 in_a_map link-to-folder journal "cannot open the journal /tmp/logs/journal: the symbolic link \"journal\" belongs to user 60124 $remove"
