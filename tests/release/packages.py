@@ -181,7 +181,7 @@ def check_wheel(arch, folder):
         with zipfile.ZipFile(first) as wheel:
             licenses = {os.path.basename(name) for name in wheel.namelist() if "/licenses/" in name}
             expect("muster/py.typed" in wheel.namelist(), True, "muster/py.typed")
-            shared = {name.partition(".data/data/share/muster/")[2] for name in wheel.namelist()} - {"", "README"}
+            shared = {name.partition(".data/data/share/muster/")[2] for name in wheel.namelist()} - {""}
         expect(shared, shipped(), "batch scripts and configurations")
         expect(licenses, {"LICENSE", *os.listdir(f"{folder}/licenses")}, "licenses")
         again = make_wheel(arch, folder, f"{place}/again")
