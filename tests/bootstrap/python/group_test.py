@@ -96,7 +96,7 @@ class Failures(unittest.TestCase):
         done, lines = self.lines("disagreement")
         self.assertEqual((done.returncode, len(lines)), (76, 3), done)
         for rank, line in enumerate(lines):
-            self.assertRegex(line, rf"^{rank} rank \d on \S+ is in \w+ #1( i64\[1\])?, rank \d on \S+ in \w+ #1( i64\[1\])?$")
+            self.assertRegex(line, rf"^{rank} rank \d on \S+ is in \w+ #1( f64\[3\])?, rank \d on \S+ in \w+ #1( f64\[3\])?$")
             self.assertIn("rank 1", line)
 
     def test_a_number_and_a_buffer(self):
