@@ -58,7 +58,8 @@ std::string UsageOf(const CommandManual& manual) {
 }  // namespace
 
 void AddHelpOptions(CLI::App& command) {
-  command.add_option("--color")->check(CLI::IsMember({"auto", "always", "never"}).description(""));
+  command.add_option("--color")->type_name(kColours)->check(
+      CLI::IsMember({"auto", "always", "never"}).description(""));
 }
 
 CommandManual Describe(const CommandRow& row) {

@@ -26,8 +26,6 @@ std::string_view NameOf(std::string_view word) {
   return IsAttached(word) ? word.substr(0, 2) : word.substr(0, word.find('='));
 }
 
-bool IsOption(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
-
 std::string WithDashes(std::string_view name) {
   std::string text(name);
   std::ranges::replace(text, '_', '-');
@@ -183,6 +181,8 @@ class Translation {
 };
 
 }  // namespace
+
+bool IsOption(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
 bool MayHaveHabits(const std::vector<std::string>& words) {
   for (const std::string& word : words) {

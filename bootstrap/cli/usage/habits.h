@@ -12,6 +12,9 @@
 
 namespace muster::cli {
 
+// "-n", "--set=a=1", "--"; not "-".
+bool IsOption(std::string_view word);
+
 // Whether `words`, those after the command's name, may have such an option. Fast: every start calls it.
 bool MayHaveHabits(const std::vector<std::string>& words);
 

@@ -7,13 +7,11 @@ namespace {
 
 constexpr char kMark = '=';
 
-bool IsOption(const std::string& word) { return word.size() > 1 && word.front() == '-' && word != "--"; }
-
 }  // namespace
 
 std::vector<std::string> MarkProgram(const OwnOptions& own, std::vector<std::string> words) {
   size_t at = 0;
-  while (at < words.size() && IsOption(words[at])) {
+  while (at < words.size() && IsOption(words[at]) && words[at] != "--") {
     const bool takes_next = own.takes_value(words[at]).value_or(false);
     ++at;
     if (!takes_next || at == words.size()) continue;

@@ -163,6 +163,8 @@ TEST(Command, NamesTheNearestAndTheRemedy) {
             "ACTION is verify or merge, not \"mrge\" (muster journal --help lists the options)"},
            {"run --stdin foo -- true",
             "--stdin is rank0 or all or none or auto, not \"foo\" (muster run --help lists the options)"},
+           {"run --color",
+            "--color needs a value: --color auto|always|never (muster run --help lists the options)"},
            {"run --color=blue -- true",
             "--color is auto or always or never, not \"blue\" (muster run --help lists the options)"},
            {"journal", "muster journal needs DIRECTORY (muster journal --help lists the options)"},

@@ -129,9 +129,10 @@ TEST_F(Output, AReaderThatNeverReadsIsGivenUpAfterAFailure) {
 
 // A server or a copy in the background of a rank.
 TEST_F(Output, AProcessThatIsLeftBehindWritesOnWhileTheRunGoesOn) {
-  EXPECT_EQ(Run(R"(muster launch -n 2 -- bash -c '
-    if [ $RANK = 1 ]; then until [ -e $D/done ]; do sleep 0.05; done; exit 0; fi
-    { seq 1 30000 >&2; : >$D/done; } & exit 0' 2>$D/err)"),
+  EXPECT_EQ(Run(R"(mkfifo $D/done
+    muster launch -n 2 -- bash -c '
+    if [ $RANK = 1 ]; then read -r _ <$D/done; exit 0; fi
+    { seq 1 30000 >&2; echo >$D/done; } & exit 0' 2>$D/err)"),
             0);
   EXPECT_EQ(Lines(Text("err")), 30000);
 }

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -21,19 +19,6 @@ namespace muster::output {
 namespace {
 
 using testing::HasSubstr;
-
-std::string FileText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string ReadSome(int fd) {
-  std::string text;
-  char buffer[65536];
-  for (ssize_t got = 0; (got = read(fd, buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(got));
-  return text;
-}
 
 void Fill(const UniqueFd& fd) {
   const std::string much(size_t{1} << 16, 'f');

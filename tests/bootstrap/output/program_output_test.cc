@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "bootstrap/output/log_file.h"
@@ -17,19 +15,6 @@
 
 namespace muster::output {
 namespace {
-
-std::string ReadSome(int fd) {
-  std::string text;
-  char buffer[65536];
-  for (ssize_t got = 0; (got = read(fd, buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(got));
-  return text;
-}
-
-std::string FileText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class ProgramOutputTest : public testing::Test {
  protected:
