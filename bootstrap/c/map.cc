@@ -1,4 +1,6 @@
 // The maps of muster.h.
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
