@@ -49,7 +49,8 @@ tarball_is_installed() {
   expect_like 'install and doctor' "$(<"$files/contact")" '*its commands in */contact/bin*glibc 2.*/dev/shm*slurm*'
   expect 'without a module' "$(as_user ctl 'export PATH=~/contact/bin:$PATH; man -w muster-run muster.yaml
     PKG_CONFIG_PATH=~/contact/lib/pkgconfig pkg-config --exists muster; . ~/contact/share/bash-completion/completions/muster
-    COMP_WORDS=(muster laun) COMP_CWORD=1; _muster; echo "${COMPREPLY[@]}"; ls ~/contact/share/muster' |
+    COMP_WORDS=(muster laun) COMP_CWORD=1; _muster; echo "${COMPREPLY[@]}"
+    ls "$(dirname "$(readlink -f ~/contact/bin/muster)")/../share/muster"' |
     sed 's|.*/\(share/man\)|\1|; s/ *$//')" 'share/man/man1/muster-run.1
 share/man/man5/muster.yaml.5
 launch
@@ -59,9 +60,9 @@ spank'
   classifies 'export PATH=~/contact/bin:$PATH' 'digits/digits --data digits/data/digits.csv'
 }
 tarball_is_unpacked() {
-  as_user ctl 'mkdir .local; tar -xzf downloads/muster-*-linux-x86_64.tar.gz -C .local --strip-components=1'
+  as_user ctl 'tar -xzf downloads/muster-*-linux-x86_64.tar.gz -C ~'
 }
-readonly loads='module use ~/.local/share/modulefiles; module load muster'
+readonly loads='module use ~/muster-*/share/modulefiles; module load muster'
 # Nothing but what the user had before.
 tarball_is_removed() {
   as_user ctl 'sh downloads/install --remove --prefix ~/contact; test -z "$(ls -A contact)"'
@@ -70,13 +71,14 @@ tarball_classifies() { classifies "$loads" 'digits/digits --data digits/data/dig
 
 # With the system's own manual pages.
 module_is_loaded() {
-  local version
+  local version unpacked
   version=$(sed -n 's/.*kVersion = "\(.*\)";/\1/p' "$top/comm/base/version.h")
+  unpacked=$home/muster-$version-linux-x86_64
   expect 'after the load' "$(as_user ctl "$loads"'; command -v muster; muster --version | head -n 1; pkg-config --modversion muster
-    man -w muster-run; man -w ls')" "$home/.local/bin/muster
+    man -w muster-run; man -w ls')" "$unpacked/bin/muster
 muster $version
 $version
-$home/.local/share/man/man1/muster-run.1
+$unpacked/share/man/man1/muster-run.1
 /usr/share/man/man1/ls.1.gz"
 }
 # The names and values of the variables that the module file changes. Lmod leaves an empty entry more at the end of MANPATH.
@@ -84,7 +86,7 @@ readonly changed='env | grep -E "^(PATH|MANPATH|LD_LIBRARY_PATH|CPATH|LIBRARY_PA
   sed "s/::*\$/:/" | sort'
 module_is_unloaded() {
   local before after
-  before=$(as_user ctl "module use ~/.local/share/modulefiles; $changed")
+  before=$(as_user ctl "module use ~/muster-*/share/modulefiles; $changed")
   after=$(as_user ctl "$loads; module unload muster; ! command -v muster; ! pkg-config --modversion muster 2>/dev/null; $changed")
   expect 'the environment' "$after" "$before"
 }

@@ -1,36 +1,8 @@
 #!/bin/bash
 # deploy/install with made-up tarballs: what it puts where, and what it refuses.
 # usage: install_test.sh INSTALL
-set -euo pipefail
-install=$PWD/$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-architecture=$(uname -m)
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-
-# release VERSION ARCHITECTURE [FILE]...: a tarball whose muster tells its version, and takes note of `doctor`. A FILE has its version.
-release() {
-  local name=muster-$1-linux-$2 file
-  mkdir -p "$name/bin"
-  cat >"$name/bin/muster" <<EOF
-#!/bin/sh
-[ "\$1" != doctor ] || echo examined >>"$work/doctor"
-echo "muster $1"
-EOF
-  cp "$name/bin/muster" "$name/bin/muster-slurm"
-  chmod +x "$name"/bin/*
-  for file in "${@:3}"; do
-    mkdir -p "$name/$(dirname "$file")"
-    echo "$1" >"$name/$file"
-  done
-  tar -czf "$name.tar.gz" "$name"
-  rm -r "$name"
-}
+# shellcheck source=tests/deploy/install_release.sh
+. "${0%/*}/install_release.sh"
 
 # refuses MESSAGE ARGUMENT...: nothing is left of what it began.
 refuses() {
@@ -85,26 +57,28 @@ refuses 'does not name it' "$work/muster-1.3.0-linux-$architecture.tar.gz"
 rm SHA256SUMS
 refuses 'cannot unpack' "muster-1.3.0-linux-$architecture.tar.gz"
 
-# Everything that a shell, man, a compiler or a user looks for is in its usual place. Folders of muster's own are one link.
+# Everything that a shell, man, a compiler or a user needs is in its usual place. A folder of muster's own is one link.
 files=(share/man/man1/muster.1 share/man/man5/muster.yaml.5 share/bash-completion/completions/muster
   share/zsh/site-functions/_muster share/fish/vendor_completions.d/muster.fish
   lib/libmuster.so.0 include/muster.h lib/pkgconfig/muster.pc)
-usual=("${files[@]}" lib/cmake/muster/muster-config.cmake share/muster/sbatch/eval.sbatch share/muster/configs/eval.yaml)
+usual=("${files[@]}" lib/cmake/muster/muster-config.cmake)
+shared=(share/muster/sbatch/eval.sbatch share/muster/configs/eval.yaml)
 links() { (cd "$work/full" && find . -path ./lib/muster -prune -o -type l -print | LC_ALL=C sort); }
-release 2.0.0 "$architecture" "${usual[@]}" share/man/man1/muster-old.1 share/doc/muster/README.md
-release 2.1.0 "$architecture" "${usual[@]}"
+release 2.0.0 "$architecture" "${usual[@]}" "${shared[@]}" share/man/man1/muster-old.1 share/doc/muster/README.md
+release 2.1.0 "$architecture" "${usual[@]}" "${shared[@]}"
 mkdir -p full/share/man/man1
 echo mine >full/share/man/man1/mine.1
 ln -s mine.1 full/share/man/man1/other.1
 for version in 2.0.0 2.1.0; do
   sh "$install" "muster-$version-linux-$architecture.tar.gz" --prefix full >out 2>said || fail "$(cat said)"
   for file in "${usual[@]}"; do [[ $(cat "full/$file") == "$version" ]] || fail "$version: $file is $(cat "full/$file")"; done
-  [[ -h full/share/muster && -h full/lib/cmake/muster ]] || fail 'folders of muster alone are no links'
+  [[ -h full/lib/cmake/muster ]] || fail 'the folder of muster alone is no link'
   [[ $version == 2.1.0 || $(cat full/share/man/man1/muster-old.1) == 2.0.0 ]] || fail 'a page is missing'
 done
-expected=$(printf './%s\n' bin/muster bin/muster-slurm lib/cmake/muster share/man/man1/other.1 share/muster "${files[@]}" | LC_ALL=C sort)
+expected=$(printf './%s\n' bin/muster bin/muster-slurm lib/cmake/muster share/man/man1/other.1 "${files[@]}" | LC_ALL=C sort)
 [[ $(links) == "$expected" ]] || fail "$(diff <(links) <(echo "$expected"))"
-cp -r full/share/muster/sbatch copied
+# As the page has it.
+cp -r "$(dirname "$(readlink -f full/bin/muster)")/../share/muster/sbatch" copied
 [[ -f copied/eval.sbatch && ! -h copied/eval.sbatch ]] || fail 'a copy of the batch scripts is links'
 mv full moved
 [[ $(cat moved/share/man/man1/muster.1) == 2.1.0 ]] || fail 'a link names the folder'
@@ -112,22 +86,22 @@ mv moved full
 
 # What install did not make is the user's: folders, files, and links to elsewhere, also to another installation.
 sh "$install" "muster-2.0.0-linux-$architecture.tar.gz" --prefix other >out 2>said || fail "$(cat said)"
-rm full/share/muster full/include/muster.h full/lib/libmuster.so.0 full/share/man/man1/muster.1
-mkdir full/share/muster
+rm -r full/lib/cmake/muster full/include/muster.h full/lib/libmuster.so.0 full/share/man/man1/muster.1
+mkdir full/lib/cmake/muster
 echo mine >full/include/muster.h
 ln -s /nowhere full/lib/libmuster.so.0
 ln -s "$work/other/lib/muster/muster-2.0.0-linux-$architecture/share/man/man1/muster.1" full/share/man/man1/muster.1
 ln -s "$work/other/lib/muster/muster-2.0.0-linux-$architecture/bin/older" full/bin/older
 ln -s "../lib/muster/muster-2.1.0-linux-$architecture" full/bin/here
 users() {
-  [[ -d full/share/muster && ! -h full/share/muster && -z $(ls -A full/share/muster) ]] || fail 'a folder was replaced'
+  [[ -d full/lib/cmake/muster && ! -h full/lib/cmake/muster && -z $(ls -A full/lib/cmake/muster) ]] || fail 'a folder was replaced'
   [[ $(cat full/include/muster.h) == mine ]] || fail "a file was replaced: $(ls -l full/include)"
   [[ $(readlink full/lib/libmuster.so.0) == /nowhere ]] || fail "a link was replaced: $(ls -l full/lib)"
   [[ $(cat full/share/man/man1/muster.1) == 2.0.0 && -h full/bin/older && -h full/bin/here ]] || fail 'a link to another installation was replaced'
 }
 sh "$install" "muster-2.1.0-linux-$architecture.tar.gz" --prefix full >out 2>said || fail "$(cat said)"
 users
-for stays in 'share/muster is a directory' 'include/muster.h is a file' 'lib/libmuster.so.0 is a link that leads elsewhere' \
+for stays in 'lib/cmake/muster is a directory' 'include/muster.h is a file' 'lib/libmuster.so.0 is a link that leads elsewhere' \
   'share/man/man1/muster.1 is a link that leads elsewhere'; do
   there=${stays%% *}
   grep -qxF "install: $work/full/$stays, and stays as it is: that of this release is $work/full/lib/muster/muster-2.1.0-linux-$architecture/$there" said ||
@@ -138,7 +112,7 @@ sh "$install" --remove --prefix full 2>said || fail "$(cat said)"
 users
 rm -r full
 mv saved full
-rm -r full/share/muster full/include/muster.h full/lib/libmuster.so.0 full/share/man/man1/muster.1 full/bin/older full/bin/here
+rm -r full/lib/cmake/muster full/include/muster.h full/lib/libmuster.so.0 full/share/man/man1/muster.1 full/bin/older full/bin/here
 
 # A command of the user's: nothing is begun.
 mkdir -p taken/bin
@@ -203,4 +177,3 @@ sh "$install" --remove --prefix full >out 2>said || fail "$(cat said)"
 [[ ! -e full/bin && ! -e full/lib ]] || fail "left: $(find full)"
 rm -r refused
 refuses "there is no release in $work/refused/lib/muster" --remove
-refuses '--remove takes all releases away: leave other.tar.gz out' --remove other.tar.gz

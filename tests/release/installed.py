@@ -87,7 +87,7 @@ def serves_without_a_module(prefix, environment):
     pages = output("man", "-w", "muster-run", "muster.yaml", env=environment).split()
     expect([os.path.basename(page) for page in pages], ["muster-run.1", "muster.yaml.5"], "man pages")
     completes(prefix)
-    copy = 'share=$(dirname "$(command -v muster)")/../share/muster; mkdir ~/copy; cp -r "$share/sbatch" "$share/configs" ~/copy'
+    copy = 'share=$(dirname "$(readlink -f "$(command -v muster)")")/../share/muster; mkdir ~/copy; cp -r "$share/sbatch" "$share/configs" ~/copy'
     found = output("sh", "-c", f"{copy}; cd ~/copy; find . -type f -printf '%P\\n'", env=environment)
     expect(set(found.split()), shipped(), "batch scripts and configurations")
     with tempfile.TemporaryDirectory() as place:
