@@ -21,8 +21,13 @@ using std::chrono::milliseconds;
 constexpr Duration kFirstPause = milliseconds(5);
 // A peer with a wrong answer is tried again, but rarely.
 constexpr Duration kStrangerPause = milliseconds(1000);
-// A root with too many connections closes some without an answer. So does many a foreign process.
-constexpr int kQuickRetries = 20;
+// A root closes most connections of this node while another user of it opens thousands: only many attempts reach it soon.
+// A foreign process may close each as well.
+constexpr int kQuickRetries = 500;
+// Between two requests to the kernel of a root, which drops them if the queue of its port is full. Its own repetitions come
+// after 1, 3 and 7 s. The network may be slow: only some are short.
+constexpr Duration kRepeat = milliseconds(200);
+constexpr int kQuickRequests = 10;
 // A root is seldom that late. A sweep resembles a port scan.
 constexpr Duration kSweepAfter = milliseconds(15000);
 constexpr Duration kLookForStrangers = milliseconds(250);
@@ -61,6 +66,7 @@ struct RootDialer::Attempt {
   bool answered = false;            // the peer has answered
   bool heard = false;               // a message of it, on this connection
   int unheard = 0;                  // connections that the peer has closed before
+  int requests = 0;                 // connects since the kernel of the peer answered last
   std::optional<size_t> further{};  // its index, of a further address that is being tried
   bool sweeping = false;            // one of swept_
 };
@@ -149,8 +155,10 @@ void RootDialer::Try(Attempt& attempt) {
   if (!fd) return Retry(attempt, fd.error().message, Duration::zero());
   attempt.connecting = *std::move(fd);
   const Duration limit = Patience(attempt, params_.connect_timeout);
-  attempt.timer = loop_.After(limit, [this, &attempt, limit] {
-    Retry(attempt, fmt::format("no answer within {}", FormatDuration(limit)), Duration::zero());
+  const bool repeats = !attempt.sweeping && attempt.requests++ < kQuickRequests && kRepeat < limit;
+  attempt.timer = loop_.After(repeats ? kRepeat : limit, [this, &attempt, limit, repeats] {
+    Retry(attempt, repeats ? attempt.problem : fmt::format("no answer within {}", FormatDuration(limit)),
+          Duration::zero());
   });
   const Status watched = loop_.Watch(attempt.connecting.get(), EPOLLOUT, [this, &attempt](uint32_t) {
     loop_.Forget(attempt.connecting.get());
@@ -160,6 +168,7 @@ void RootDialer::Try(Attempt& attempt) {
 }
 
 void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
+  attempt.requests = 0;
   if (const int error = net::ConnectError(fd.get()); error != 0) {
     return Retry(attempt, ErrnoText(error), Duration::zero());
   }
@@ -192,8 +201,8 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
                   // It may have timed out first.
                   if (attempt.handshake->WaitsForProver())
                     problem = ProverHangs(prover_) + ", and " + problem;
-                  const bool quick = !attempt.heard && ++attempt.unheard <= kQuickRetries;
-                  Retry(attempt, std::move(problem), quick ? Duration::zero() : kStrangerPause);
+                  if (!attempt.heard && ++attempt.unheard <= kQuickRetries) attempt.pause = kFirstPause;
+                  Retry(attempt, std::move(problem), Duration::zero());
                 });
   attempt.handshake->Start();
 }

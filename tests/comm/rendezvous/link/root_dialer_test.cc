@@ -167,6 +167,25 @@ TEST_F(RootDialerTest, ATalkingStrangerIsReported) {
   EXPECT_FALSE(dialer->rejection());
 }
 
+// A root does so while another user of this node opens thousands of connections.
+TEST_F(RootDialerTest, ARootThatClosesNearlyAllConnectionsIsReachedWithoutLongPauses) {
+  constexpr int kClosed = 60;
+  UniqueFd listener = *net::Listen(At(0));
+  const uint16_t port = net::LocalAddress(listener.get()).port();
+  int closed = 0;
+  ASSERT_TRUE(loop->Watch(listener.get(), EPOLLIN, [&](uint32_t) {
+    const auto fd = net::Accept(listener.get());
+    if (!fd || !*fd || ++closed < kClosed) return;
+    loop->Forget(listener.get());
+    listener.Reset();
+    OpenDoor({port});
+  }));
+  MakeDialer();
+  dialer->AddCandidates({At(port)});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  EXPECT_EQ(closed, kClosed);
+}
+
 TEST_F(RootDialerTest, AnotherGroupsRootIsPassedOver) {
   const uint16_t first = OpenDoor({net::FreePort()}, auth::MeetingIdOf("another launch"));
   MakeDialer();
