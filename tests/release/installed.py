@@ -3,6 +3,8 @@
 import glob
 import json
 import os
+import re
+import shutil
 import tempfile
 
 from checks import ROOT, check, expect, output
@@ -24,7 +26,7 @@ int main(void) {
 CMAKE_LISTS = """
 cmake_minimum_required(VERSION 3.10)
 project(program C)
-find_package(muster 0.1 REQUIRED)
+find_package(muster ${WANTED} REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program muster::muster)
 """
@@ -51,17 +53,56 @@ def serves_pkg_config(root, place):
 
 
 def serves_cmake(root, place):
-    for step in (["-S", place, "-B", f"{place}/build", f"-DCMAKE_PREFIX_PATH={root}"], ["--build", f"{place}/build"]):
-        output("cmake", *step)
+    configure(place, root, "0.1")
+    output("cmake", "--build", f"{place}/build")
+    # A link of the installation, not the release behind it: that may be removed after an update.
+    expect(Elf(f"{place}/build/program").search_paths, [f"{root}/lib"], "search paths of the program")
     ranks_meet(root, f"{place}/build/program", dict(os.environ))
 
 
-def serves_modules(root):
-    environment = dict(os.environ, MODULEPATH=f"{root}/share/modulefiles", LD_LIBRARY_PATH="")
-    script = output("/usr/lib/modulecmd.tcl", "sh", "load", "muster", env=environment)
-    text = output("sh", "-c", script + "\ncommand -v muster; echo $LD_LIBRARY_PATH; man -w muster-run",
-                  env=environment)
-    expect(text.split(), [f"{root}/bin/muster", f"{root}/lib", f"{root}/share/man/man1/muster-run.1"], "after the load")
+def configure(place, prefix, wanted):
+    output("cmake", "-S", place, "-B", f"{place}/build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DWANTED={wanted}")
+
+
+def has_its_version(root, place):
+    with open(os.path.join(ROOT, "comm/base/version.h"), encoding="utf-8") as file:
+        major, minor, patch = re.search(r'kVersion = "(\d+)\.(\d+)\.(\d+)', file.read()).groups()
+    for wanted in ("", major, f"{major}.{minor}", f"{major}.{minor}.{patch};EXACT"):
+        configure(place, root, wanted)
+    for wanted in (f"{int(major) + 1}", f"{major}.{int(minor) + 1}", f"{major}.{minor}.{int(patch) + 1}"):
+        try:
+            configure(place, root, wanted)
+        except AssertionError as problem:
+            expect("compatible with requested version" in " ".join(str(problem).split()), True, str(problem))
+        else:
+            raise AssertionError(f"find_package(muster {wanted}) is accepted by {major}.{minor}.{patch}")
+
+
+# As in a job that has passed on nothing: MANPATH is not set.
+BARE = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+
+
+def load_module(tree):
+    return output("/usr/lib/modulecmd.tcl", "sh", "load", "muster", env=dict(BARE, MODULEPATH=tree))
+
+
+def serves_modules(root, place):
+    """From its own tree, and by a link in that of a site."""
+    os.makedirs(f"{place}/site/muster")
+    (module,) = glob.glob(f"{root}/share/modulefiles/muster/*")
+    os.symlink(module, f"{place}/site/muster/{os.path.basename(module)}")
+    for tree in (f"{root}/share/modulefiles", f"{place}/site"):
+        text = output("sh", "-c", load_module(tree) + "\ncommand -v muster; echo $LD_LIBRARY_PATH; man -w muster-run; man -w ls", env=BARE)
+        expect(text.split()[:3], [f"{root}/bin/muster", f"{root}/lib", f"{root}/share/man/man1/muster-run.1"], "after the load")
+        expect(text.split()[3:], output("man", "-w", "ls", env=BARE).split(), "the system's own pages")
+
+
+def refuses_a_copied_module(root, place):
+    """It would put directories into PATH that another user can write."""
+    shutil.copytree(f"{root}/share/modulefiles", f"{place}/copied")
+    script = load_module(f"{place}/copied")
+    expect([line for line in script.splitlines() if "PATH" in line], [], "variables")
+    expect("does not exist: make" in script, True, script)
 
 
 def completes(root):
@@ -113,7 +154,7 @@ def serves_cmake_by_a_link(root, place):
     """As Debian's /lib leads to /usr/lib: the prefix is not the link's."""
     os.makedirs(f"{place}/elsewhere")
     os.symlink(f"{root}/lib", f"{place}/elsewhere/lib")
-    output("cmake", "-S", place, "-B", f"{place}/linked", f"-DCMAKE_PREFIX_PATH={place}/elsewhere")
+    output("cmake", "-S", place, "-B", f"{place}/linked", f"-DCMAKE_PREFIX_PATH={place}/elsewhere", "-DWANTED=0.1")
 
 
 def shipped():
@@ -129,6 +170,8 @@ def check_installed(arch, out, place, root):
     check(f"{arch}: a C program by pkg-config", serves_pkg_config, root, place)
     check(f"{arch}: a C program by CMake", serves_cmake, root, place)
     check(f"{arch}: CMake finds it by a link", serves_cmake_by_a_link, root, place)
-    check(f"{arch}: the module file", serves_modules, root)
+    check(f"{arch}: CMake takes its version alone", has_its_version, root, place)
+    check(f"{arch}: the module file", serves_modules, root, place)
+    check(f"{arch}: a copy of the module file", refuses_a_copied_module, root, place)
     check(f"{arch}: completion in bash", completes, root)
     check(f"{arch}: man pages and completions of every command", documents_every_command, root)

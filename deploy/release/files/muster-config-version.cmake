@@ -1,12 +1,18 @@
-# Until 1.0 a release may change the interface: the minor version must be the same.
+# Until 1.0 a release may change the interface: the minor version must be the same, if one is given.
 set(PACKAGE_VERSION "@VERSION@")
-string(REGEX MATCH "^[0-9]+\\.[0-9]+" _muster_series "${PACKAGE_VERSION}")
+if(PACKAGE_FIND_VERSION_COUNT EQUAL 1)
+  set(_muster_wanted "${PACKAGE_FIND_VERSION_MAJOR}")
+  string(REGEX MATCH "^[0-9]+" _muster_series "${PACKAGE_VERSION}")
+else()
+  set(_muster_wanted "${PACKAGE_FIND_VERSION_MAJOR}.${PACKAGE_FIND_VERSION_MINOR}")
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" _muster_series "${PACKAGE_VERSION}")
+endif()
 set(PACKAGE_VERSION_COMPATIBLE FALSE)
-if("${PACKAGE_FIND_VERSION_MAJOR}.${PACKAGE_FIND_VERSION_MINOR}" STREQUAL _muster_series
-   AND NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
+if(_muster_wanted STREQUAL _muster_series AND NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
 endif()
 if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
   set(PACKAGE_VERSION_EXACT TRUE)
 endif()
+unset(_muster_wanted)
 unset(_muster_series)
