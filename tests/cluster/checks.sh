@@ -121,6 +121,20 @@ expect_like() {
   [[ $2 == $3 ]] || fail "$1: got '$2', nothing like '$3'"
 }
 
+# expect_output WHAT WANTED COMMAND...: it succeeds, and prints that. In an argument, "$(COMMAND)", its exit status is lost.
+expect_output() {
+  local printed
+  printed=$("${@:3}") || fail "$1: exit code $? of '${*:3}'" || return
+  expect "$1" "$printed" "$2"
+}
+
+# expect_last_line WHAT WANTED COMMAND...
+expect_last_line() {
+  local printed
+  printed=$("${@:3}") || fail "$1: exit code $? of '${*:3}'" || return
+  expect "$1" "${printed##*$'\n'}" "$2"
+}
+
 fail() {
   printf '%s\n' "$1" >&2
   return 1

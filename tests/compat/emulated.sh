@@ -15,11 +15,11 @@ emulated() {
 }
 
 emulated_digits() {
-  expect 'last line' "$(emulated digits --data digits.csv --predictions alone | tail -n 1)" "$accuracy"
+  expect_last_line 'last line' "$accuracy" emulated digits --data digits.csv --predictions alone
 }
 emulated_launch() {
   local program=("${prefix[@]}" "${prefix[@]:+bin/}digits")
-  expect 'last line' "$(emulated muster launch -n 4 -- "${program[@]}" --data digits.csv --predictions predictions | tail -n 1)" "$accuracy"
+  expect_last_line 'last line' "$accuracy" emulated muster launch -n 4 -- "${program[@]}" --data digits.csv --predictions predictions
   cmp "$files/aarch64/predictions" "$files/aarch64/alone"
 }
 emulated_failure() {
@@ -30,16 +30,20 @@ emulated_failure() {
 }
 # The wheel, unpacked: pip does nothing else with it.
 emulated_wheel() {
-  local wheel python=python3
+  local wheel python=python3 script='import muster
+with muster.init() as comm:
+    total = muster.all_reduce(comm.rank)
+    if comm.rank == 0: print(total, comm.size, muster.__version__ == muster.version())'
   wheel=$("$top/deploy/release/wheel" --out "$files/aarch64/wheel" --programs "$(release_aarch64)" aarch64)
   python3 -m zipfile -e "$wheel" "$files/aarch64/python"
   [[ ${#prefix[@]} -eq 0 ]] || python=$emulated_root/usr/bin/python3
-  expect output "$(PYTHONPATH=python emulated muster launch -n 4 -- "${prefix[@]}" "$python" -c 'import muster
-with muster.init() as comm:
-    total = muster.all_reduce(comm.rank)
-    if comm.rank == 0: print(total, comm.size, muster.__version__ == muster.version())')" '6 4 True'
+  PYTHONPATH=python expect_output output '6 4 True' emulated muster launch -n 4 -- "${prefix[@]}" "$python" -c "$script"
 }
-emulated_version() { expect_like version "$(emulated muster --version)" 'muster *glibc 2.17 or later*'; }
+emulated_version() {
+  local version
+  version=$(emulated muster --version)
+  expect_like version "$version" 'muster *glibc 2.17 or later*'
+}
 
 release_aarch64() {
   if [[ ${MUSTER_RELEASE_DIR_AARCH64-} ]]; then
@@ -74,6 +78,7 @@ has_foreign_programs() {
 readonly not_emulated=(
   "a cluster: the root's munge, Slurm and MPI do not run"
   'how fast it is'
+  'pages of 64 KiB, as kernels for GH200 have: pages are those of this machine'
   "the stacks of status: /proc shows qemu's"
   'perf and io_uring, which qemu lacks'
 )

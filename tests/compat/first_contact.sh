@@ -26,7 +26,9 @@ has_no_compiler() {
 
 # accuracy_of NODE COMMAND LINE: one group prints it once; ranks that do not meet print it once each.
 accuracy_of() {
-  expect "$2" "$(as_user "$@" | grep '^accuracy')" "$accuracy"
+  local printed
+  printed=$(as_user "$@")
+  expect "$2" "$(grep '^accuracy' <<<"$printed")" "$accuracy"
 }
 
 # classifies WITH PROGRAM: by `muster launch` on one node, and by srun on two.
@@ -37,7 +39,8 @@ classifies() {
 
 wheel_is_installed() {
   as_user ctl 'python3 -m venv venv; venv/bin/pip install --no-index downloads/muster_hpc-*.whl'
-  expect_like '--version' "$(as_user gpu02 'venv/bin/muster --version')" 'muster *'
+  as_user gpu02 'venv/bin/muster --version' >"$files/version"
+  expect_like '--version' "$(<"$files/version")" 'muster *'
 }
 wheel_classifies() { classifies '. venv/bin/activate' 'python digits/digits.py'; }
 # `import muster` without `muster run`.
@@ -47,11 +50,11 @@ wheel_without_supervisor() { accuracy_of ctl '. venv/bin/activate; srun -N2 -n8 
 tarball_is_installed() {
   as_user ctl 'sh downloads/install downloads/muster-*-linux-x86_64.tar.gz --prefix ~/contact' >"$files/contact" 2>&1
   expect_like 'install and doctor' "$(<"$files/contact")" '*its commands in */contact/bin*glibc 2.*/dev/shm*slurm*'
-  expect 'without a module' "$(as_user ctl 'export PATH=~/contact/bin:$PATH; man -w muster-run muster.yaml
+  as_user ctl 'export PATH=~/contact/bin:$PATH; man -w muster-run muster.yaml
     PKG_CONFIG_PATH=~/contact/lib/pkgconfig pkg-config --exists muster; . ~/contact/share/bash-completion/completions/muster
     COMP_WORDS=(muster laun) COMP_CWORD=1; _muster; echo "${COMPREPLY[@]}"
-    ls "$(dirname "$(readlink -f ~/contact/bin/muster)")/../share/muster"' |
-    sed 's|.*/\(share/man\)|\1|; s/ *$//')" 'share/man/man1/muster-run.1
+    ls "$(dirname "$(readlink -f ~/contact/bin/muster)")/../share/muster"' >"$files/found"
+  expect 'without a module' "$(sed 's|.*/\(share/man\)|\1|; s/ *$//' "$files/found")" 'share/man/man1/muster-run.1
 share/man/man5/muster.yaml.5
 launch
 configs
@@ -74,8 +77,9 @@ module_is_loaded() {
   local version unpacked
   version=$(sed -n 's/.*kVersion = "\(.*\)";/\1/p' "$top/comm/base/version.h")
   unpacked=$home/muster-$version-linux-x86_64
-  expect 'after the load' "$(as_user ctl "$loads"'; command -v muster; muster --version | head -n 1; pkg-config --modversion muster
-    man -w muster-run; man -w ls')" "$unpacked/bin/muster
+  as_user ctl "$loads"'; command -v muster; muster --version | head -n 1; pkg-config --modversion muster
+    man -w muster-run; man -w ls' >"$files/found"
+  expect 'after the load' "$(<"$files/found")" "$unpacked/bin/muster
 muster $version
 $version
 $unpacked/share/man/man1/muster-run.1
@@ -101,9 +105,9 @@ deb_is_installed() {
   local node
   files_of_node gpu01 >"$files/before_deb"
   for node in "${nodes[@]}"; do on "$node" dpkg -i "$packages"/muster_*_amd64.deb; done
-  expect 'after the installation' "$(as_user gpu01 'command -v muster; pkg-config --cflags --libs muster; man -w muster-run
-    . /usr/share/bash-completion/completions/muster; COMP_WORDS=(muster laun) COMP_CWORD=1; _muster; echo "${COMPREPLY[@]}"' |
-    sed 's/ *$//')" "/usr/bin/muster
+  as_user gpu01 'command -v muster; pkg-config --cflags --libs muster; man -w muster-run
+    . /usr/share/bash-completion/completions/muster; COMP_WORDS=(muster laun) COMP_CWORD=1; _muster; echo "${COMPREPLY[@]}"' >"$files/found"
+  expect 'after the installation' "$(sed 's/ *$//' "$files/found")" "/usr/bin/muster
 -lmuster
 /usr/share/man/man1/muster-run.1.gz
 launch"

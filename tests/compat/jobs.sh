@@ -22,13 +22,13 @@ builds_for_mpi() {
 
 alone() {
   rm -rf "$files/single" && mkdir "$files/single"
-  expect 'last line' "$(ctl bazel-bin/deploy/examples/digits --predictions "$files/single/predictions" | tail -n 1)" "$accuracy"
+  expect_last_line 'last line' "$accuracy" ctl bazel-bin/deploy/examples/digits --predictions "$files/single/predictions"
   cp "$files/single/predictions" "$files/predictions"
 }
 
 launches() {
   fresh
-  expect 'last line' "$(ctl muster launch -n 4 -c configs/eval-digits.yaml -- "${member[@]}" | tail -n 1)" "$accuracy"
+  expect_last_line 'last line' "$accuracy" ctl muster launch -n 4 -c configs/eval-digits.yaml -- "${member[@]}"
   evaluated 4
 }
 
@@ -49,7 +49,7 @@ of_mpirun() {
 
 # mpi_under TYPE MPI: its own ranks, each below a supervisor.
 mpi_under() {
-  expect output "$(step "--mpi=$1" -N3 --ntasks-per-node=2 muster run -- "$files/mpi/$2")" 'sum 15 of 6'
+  expect_output output 'sum 15 of 6' step "--mpi=$1" -N3 --ntasks-per-node=2 muster run -- "$files/mpi/$2"
 }
 
 # killed_rank WHOSE CODES MESSAGE

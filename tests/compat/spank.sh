@@ -37,15 +37,15 @@ plugin_takes_a_configuration() {
   fresh
   printf 'run:\n  env: {GREETING: hello}\n' >"$dir/said.yaml"
   chmod 644 "$dir/said.yaml"
-  expect output "$(with_plugin -- step "--muster=$dir/said.yaml" -N1 -n2 sh -c 'echo "$GREETING $RANK/$WORLD_SIZE"' | sort)" \
-    $'hello 0/2\nhello 1/2'
+  with_plugin -- step "--muster=$dir/said.yaml" -N1 -n2 sh -c 'echo "$GREETING $RANK/$WORLD_SIZE"' >"$dir/out"
+  expect output "$(sort "$dir/out")" $'hello 0/2\nhello 1/2'
   with_plugin -- expect_code 78 step "--muster=$dir/absent.yaml" -N1 -n1 true 2>"$dir/err"
   expect_like message "$(cat "$dir/err")" "*$dir/absent.yaml*"
 }
 
 plugin_leaves_other_steps_alone() {
   fresh
-  expect output "$(with_plugin -- step -N1 -n1 sh -c 'echo ${MUSTER_CONTROL-none} ${RANK-none}')" 'none none'
+  expect_output output 'none none' with_plugin -- step -N1 -n1 sh -c 'echo ${MUSTER_CONTROL-none} ${RANK-none}'
   with_plugin -- ctl sbatch --muster --wrap true 2>"$dir/err" && fail 'sbatch has taken it'
   expect_like message "$(cat "$dir/err")" "*unrecognized option '--muster'*"
 }

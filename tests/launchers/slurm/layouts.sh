@@ -6,13 +6,13 @@
 readonly accuracy='accuracy: 1776/1797 = 98.83 %'
 
 as_documented() {
-  expect 'last line' "$(step -N4 -n16 muster run -c configs/eval-digits.yaml | tail -n 1)" "$accuracy"
+  expect_last_line 'last line' "$accuracy" step -N4 -n16 muster run -c configs/eval-digits.yaml
 }
 
 # layout SIZE [OPTION OF srun]...
 layout() {
   fresh
-  expect 'last line' "$(step "${@:2}" muster run -c configs/eval-digits.yaml -- "${member[@]}" | tail -n 1)" "$accuracy"
+  expect_last_line 'last line' "$accuracy" step "${@:2}" muster run -c configs/eval-digits.yaml -- "${member[@]}"
   evaluated "$1"
 }
 
