@@ -16,6 +16,8 @@ FLOOR = (2, 17)
 # The parts of glibc 2.17, which one library has held since 2.34. Not libm and librt: each library costs every start time.
 GLIBC = {"libc.so.6", "libdl.so.2", "libpthread.so.0"}
 LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
+# The largest page of an aarch64 kernel: a file for smaller ones does not load there.
+LARGEST_PAGE = 0x10000
 ACCURACY = "accuracy: 1776/1797 = 98.83 %"
 
 
@@ -43,6 +45,11 @@ def runs_on_the_oldest_glibc(path):
     expect(above_floor(elf), [], "symbols above glibc 2.17")
     if not any(version for versions in elf.versions_needed.values() for version in versions):
         raise AssertionError("needs no version of glibc at all: is it linked dynamically?")
+
+
+def loads_with_the_largest_pages(path):
+    alignments = Elf(path).alignments
+    expect([f"{found:#x}" for found in alignments if found % LARGEST_PAGE], [], f"alignments of {len(alignments)} segments")
 
 
 def needs_glibc_alone(path, arch):
@@ -90,8 +97,10 @@ def names_no_folder_of_this_machine(path):
 def tells_its_commit(muster):
     log = ["git", "log", "-1", "--date=format-local:%Y-%m-%d", "--abbrev=12"]
     commit, date = output(*log, "--format=%h %cd", cwd=ROOT, env=dict(os.environ, TZ="UTC")).split()
+    if output("git", "status", "--porcelain", "--untracked-files=no", cwd=ROOT):
+        commit += "-dirty"
     text = output(muster, "--version")
-    if f"\ncommit: {commit}" not in text or date not in text or "glibc 2.17 or later" not in text or " nccl " not in text:
+    if f"\ncommit: {commit}, {date}\n" not in text or "glibc 2.17 or later" not in text or " nccl " not in text:
         raise AssertionError(text)
 
 
@@ -150,6 +159,8 @@ def check_binaries(arch, folder):
         name = f"{arch}: {os.path.basename(path)}"
         check(f"{name} starts with glibc 2.17", runs_on_the_oldest_glibc, path)
         check(f"{name} needs glibc alone", needs_glibc_alone, path, arch)
+        if arch == "aarch64":
+            check(f"{name} loads with pages of 64 KiB", loads_with_the_largest_pages, path)
         check(f"{name} is stripped, with its symbols beside", is_stripped, path, debug_of(folder, path))
         check(f"{name} names no folder of this machine", names_no_folder_of_this_machine, path)
         check(f"{name}.debug names none", names_no_folder_of_this_machine, debug_of(folder, path))
@@ -171,6 +182,8 @@ def check_reader():
     development = Elf(os.path.realpath(sys.executable))
     if not development.needed or not above_floor(development):
         raise AssertionError(f"nothing above glibc 2.17 is needed by {sys.executable}")
+    if development.machine == "x86_64" and all(found % LARGEST_PAGE == 0 for found in development.alignments):
+        raise AssertionError(f"{sys.executable} is aligned as for pages of 64 KiB: {development.alignments}")
     libc = glob.glob("/lib/*/libc.so.6") + glob.glob("/lib64/libc.so.6")
     if not any(symbol.defined and symbol.version == "GLIBC_2.25" for symbol in Elf(libc[0]).symbols):
         raise AssertionError(f"no symbol of {libc[0]} has the version GLIBC_2.25")

@@ -12,7 +12,7 @@ MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 class Elf:
-    """`needed`, `soname`, `search_paths`, `versions_needed` as {file: [version]}, `symbols`, `sections`, `machine`."""
+    """`needed`, `soname`, `search_paths`, `versions_needed` as {file: [version]}, `symbols`, `sections`, `machine`, `alignments`."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -36,6 +36,7 @@ class Elf:
     def _read_segments(self):
         place, size, count = self._read("<Q", 32)[0], *self._read("<HH", 54)
         self.segments = [self._read("<IIQQQQQQ", place + index * size) for index in range(count)]
+        self.alignments = [segment[7] for segment in self.segments if segment[0] == PT_LOAD]
         stacks = [segment for segment in self.segments if segment[0] == PT_GNU_STACK]
         self.executable_stack = not stacks or bool(stacks[0][1] & 1)
 
