@@ -2,12 +2,17 @@
    administrator: README.md. spank(8), Slurm 23.11 and later (spank_prepend_task_argv). */
 #define _GNU_SOURCE /* strsep */
 #include <limits.h>
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+#error "This needs Slurm 23.11 or later: spank_prepend_task_argv"
+#endif
 
 SPANK_PLUGIN(muster, 1)
 
@@ -71,7 +76,9 @@ static int IsProgram(const char* path) {
 static const char* FindInPath(spank_t spank) {
   static char path[1 << 16];
   static char found[PATH_MAX];
-  if (spank_getenv(spank, "PATH", path, sizeof path) != ESPANK_SUCCESS) return NULL;
+  const spank_err_t outcome = spank_getenv(spank, "PATH", path, sizeof path);
+  if (outcome == ESPANK_NOSPACE) slurm_error("--muster: PATH has more than %zu bytes", sizeof path);
+  if (outcome != ESPANK_SUCCESS) return NULL;
   char* rest = path;
   for (char* directory = strsep(&rest, ":"); directory != NULL; directory = strsep(&rest, ":")) {
     const int length = snprintf(found, sizeof found, "%s/muster", directory);
