@@ -61,6 +61,16 @@ Result<net::SocketAddress> AddressOf(net::EventLoop& loop, const Endpoint& endpo
                     "give an address of this machine instead of its name");
   }
   MUSTER_TRY(const std::vector<net::SocketAddress> addresses, answer->addresses);
+  // Debian's /etc/hosts has 127.0.1.1 for the node's own name.
+  const auto found = std::ranges::find_if_not(addresses, &net::SocketAddress::IsLoopback);
+  if (found != addresses.end()) return *found;
+  if (endpoint.host != "localhost") {
+    LogWarning(
+        "--listen \"{0}\": {0} is {1} on this node, which other nodes cannot reach; give an address of this "
+        "machine "
+        "instead of its name if they must",
+        endpoint.host, addresses.front().Host());
+  }
   return addresses.front();
 }
 

@@ -12,15 +12,15 @@ namespace {
 
 // A running root is found long before.
 constexpr Duration kLaterPorts = std::chrono::seconds(1);
-constexpr Duration kLookUpAgain = std::chrono::seconds(1);
+constexpr Duration kAfterFailure = std::chrono::seconds(1);
 // One server answers all: fifty queries a second are no load for it.
-constexpr Duration kElsewhereApart = std::chrono::milliseconds(20);
+constexpr Duration kQueriesApart = std::chrono::milliseconds(20);
 
 Duration Stagger(size_t crowd) {
   std::array<uint8_t, 2> random{};
   auth::RandomBytes(random);
   const auto part = static_cast<Duration::rep>(random[0]) * 256 + random[1];
-  return kElsewhereApart * static_cast<Duration::rep>(crowd) * part / 65536;
+  return kQueriesApart * static_cast<Duration::rep>(crowd) * part / 65536;
 }
 
 bool LeadsHere(const std::vector<net::SocketAddress>& addresses) {
@@ -84,6 +84,8 @@ RootSearch::RootSearch(net::EventLoop& loop, Where where, RootDialer::Params par
 
 void RootSearch::OnAddresses(std::vector<net::SocketAddress> addresses) {
   addresses = WithoutLoopback(std::move(addresses));
+  std::erase_if(addresses, [this](const auto& a) { return std::ranges::count(addresses_, a) > 0; });
+  if (addresses.empty()) return;
   addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
   dialer_.AddCandidates(Candidates(addresses, where_.ports));
   if (where_.later_ports.empty()) return;
@@ -106,15 +108,22 @@ void RootSearch::LookUp(const std::string& host) {
       },
       [this, found, host] {
         if (found->addresses) {
+          name_problem_.clear();
           OnAddresses(*found->addresses);
           if (LeadsHere(*found->addresses)) LookElsewhere(host);
+          After(AfterAnAnswer(), [this, host] { LookUp(host); });
           if (found->own && where_.on_own_host) std::exchange(where_.on_own_host, nullptr)();
           return;
         }
         name_problem_ = found->addresses.error().message;
         LookElsewhere(host);
-        After(kLookUpAgain, [this, host] { LookUp(host); });
+        After(kAfterFailure, [this, host] { LookUp(host); });
       });
+}
+
+Duration RootSearch::AfterAnAnswer() const {
+  const size_t queries = where_.crowd * where_.hosts.size();
+  return std::max(where_.look_up_again, kQueriesApart * static_cast<Duration::rep>(queries));
 }
 
 void RootSearch::After(Duration pause, std::function<void()> step) {
@@ -126,7 +135,7 @@ void RootSearch::After(Duration pause, std::function<void()> step) {
 // Delayed: after a short outage the name service is up again by then.
 void RootSearch::LookElsewhere(const std::string& host) {
   if (!where_.elsewhere || !sought_elsewhere_.insert(host).second) return;
-  After(kLookUpAgain + Stagger(where_.crowd), [this, host] {
+  After(kAfterFailure + Stagger(where_.crowd), [this, host] {
     const auto found = std::make_shared<std::vector<net::SocketAddress>>();
     elsewhere_.Run([found, host, elsewhere = where_.elsewhere] { *found = elsewhere(host); },
                    [this, found] { OnAddresses(*found); });

@@ -1,5 +1,5 @@
-// From the root's host name to a proven connection: resolves names (off the loop, again after a failure) and
-// passes the addresses to a RootDialer.
+// From the root's host name to a proven connection: resolves names (off the loop, again and again: an address may be
+// out of date) and passes the addresses to a RootDialer.
 //
 // Runs on one EventLoop. Never stops by itself: its owner has the deadline.
 #pragma once
@@ -31,6 +31,7 @@ class RootSearch : public RootFinder {
     // calls.
     std::function<std::vector<net::SocketAddress>(const std::string& host)> elsewhere = nullptr;
     size_t crowd = 1;
+    Duration look_up_again = std::chrono::seconds(5);  // after an answer; longer for many hosts or a crowd
     // Tried as well if the root is not found soon at the ports above.
     std::vector<uint16_t> later_ports = {};
     // Further ports of the root if foreign processes hold the first ones (RootDialer::SetFurther). If set:
@@ -48,6 +49,7 @@ class RootSearch : public RootFinder {
   void LookUp(const std::string& host);
   void LookElsewhere(const std::string& host);
   void OnAddresses(std::vector<net::SocketAddress> addresses);
+  Duration AfterAnAnswer() const;
   void After(Duration pause, std::function<void()> step);
 
   net::EventLoop& loop_;

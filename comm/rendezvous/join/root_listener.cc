@@ -15,6 +15,7 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr Duration kBindAgain = std::chrono::milliseconds(200);
+constexpr Duration kLookUpAgain = std::chrono::seconds(1);
 
 std::string ListenHost(const JoinRequest& request) {
   switch (request.meeting.find_root) {
@@ -25,6 +26,18 @@ std::string ListenHost(const JoinRequest& request) {
     default:
       return request.self.node;
   }
+}
+
+// The meeting names a host on which the root must be.
+bool NamesTheHost(const JoinRequest& request) {
+  return request.meeting.find_root == FindRoot::kHost || request.meeting.find_root == FindRoot::kEndpoint;
+}
+
+net::SocketAddress ListenAddress(const JoinRequest& request) {
+  const auto numeric = net::SocketAddress::FromNumeric(ListenHost(request), 0);
+  const bool exact = NamesTheHost(request) && numeric &&
+                     (!numeric->IsLoopback() || request.meeting.find_root == FindRoot::kEndpoint);
+  return exact ? *numeric : net::SocketAddress::AnyIpv6(0);
 }
 
 Ladder LadderOf(std::string seed, const JoinRequest& request) {
@@ -55,72 +68,82 @@ RootListener::RootListener(net::EventLoop& loop, const JoinRequest& request, aut
                                                .self = DescribeProcess(request.self)},
                 prover, std::move(on_link)),
       on_misplaced_(std::move(on_misplaced)),
-      names_(loop.mailbox()) {}
+      names_(loop.mailbox()),
+      host_(ListenHost(request)),
+      listen_(ListenAddress(request)) {}
 
 RootListener::~RootListener() { Close(); }
 
 void RootListener::Start() {
-  const auto found = std::make_shared<Addresses>();
-  const std::string host = ListenHost(request_);
-  const FindRoot how = request_.meeting.find_root;
-  names_.Run([found, host, how] { *found = FindAddresses(host, how); },
-             [this, found] { OnAddresses(*found); });
+  const bool published = request_.meeting.find_root == FindRoot::kEndpointStore;
+  if (listen_ == net::SocketAddress::AnyIpv6(0) && !published) TryToBind();
+  if (published || NamesTheHost(request_)) LookUp();
+}
+
+void RootListener::LookUp() {
+  const auto name = std::make_shared<OwnName>();
+  names_.Run([name, host = host_] { *name = LookUpName(host); }, [this, name] { OnName(*name); });
 }
 
 void RootListener::Close() {
   closed_ = true;
   loop_.Cancel(bind_timer_);
+  loop_.Cancel(name_timer_);
   if (announcer_) announcer_->Withdraw();
   listener_.Close();
 }
 
 // BLOCKS: runs on the worker.
-RootListener::Addresses RootListener::FindAddresses(const std::string& host, FindRoot how) {
-  Addresses result;
+RootListener::OwnName RootListener::LookUpName(const std::string& host) {
+  OwnName name;
   const Result<std::vector<net::SocketAddress>> named = net::ResolveHost(host, 0);
   const Result<std::vector<net::LocalInterface>> interfaces = net::LocalInterfaces();
-  if (!interfaces) return {{}, interfaces.error().message};
-  for (const net::SocketAddress& address : named.value_or(std::vector<net::SocketAddress>{})) {
+  if (!named) name.unresolved = named.error().message;
+  if (!interfaces) name.unresolved = interfaces.error().message;
+  if (!named || !interfaces) return name;
+  for (const net::SocketAddress& address : *named) {
     const bool local = std::ranges::any_of(*interfaces, [&](const net::LocalInterface& interface) {
       return interface.address.Host() == address.Host();
     });
-    if (local || address.IsLoopback()) result.listen.push_back(address);
+    if (local || address.IsLoopback()) name.here.push_back(address);
   }
-  if (how == FindRoot::kHost || how == FindRoot::kEndpoint) {
-    if (!named) result.problem = named.error().message;
-    if (named && result.listen.empty()) {
-      result.problem =
-          fmt::format("{} is {}, which is not an address of that node", host, named->front().Host());
-    }
-    if (how == FindRoot::kEndpoint || !result.problem.empty()) return result;
-  }
-  // The node's own name may mean loopback alone, or nothing at all: then everything listens, behind the
-  // hello.
-  std::erase_if(result.listen, [](const net::SocketAddress& address) { return address.IsLoopback(); });
-  if (result.listen.empty()) result.listen = {net::SocketAddress::AnyIpv6(0)};
-  return result;
+  if (name.here.empty())
+    name.elsewhere =
+        fmt::format("{} is {}, which is not an address of that node", host, named->front().Host());
+  return name;
 }
 
-void RootListener::OnAddresses(const Addresses& addresses) {
+void RootListener::OnName(const OwnName& name) {
   if (closed_) return;
-  if (addresses.problem.empty()) return TryToBind(addresses.listen);
-  on_misplaced_({Code::kConfiguration,
-                 fmt::format("rank 0 runs on {} and must be reached there, but {}", request_.self.node,
-                             addresses.problem),
-                 "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"});
+  by_name_ = name.here;
+  std::erase_if(by_name_, [](const net::SocketAddress& address) { return address.IsLoopback(); });
+  if (!NamesTheHost(request_)) return TryToBind();
+  name_problem_ = name.unresolved;
+  if (!name.elsewhere.empty()) {
+    return on_misplaced_({Code::kConfiguration,
+                          fmt::format("rank 0 runs on {} and must be reached there, but {}",
+                                      request_.self.node, name.elsewhere),
+                          "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"});
+  }
+  // The name of a pod is published seconds after its start.
+  if (!name_problem_.empty()) {
+    name_timer_ = loop_.After(kLookUpAgain, [this] { LookUp(); });
+  } else if (listen_ != net::SocketAddress::AnyIpv6(0)) {
+    TryToBind();
+  }
 }
 
-void RootListener::TryToBind(const std::vector<net::SocketAddress>& addresses) {
+void RootListener::TryToBind() {
   const auto began = Clock::now();
   const std::vector<Ladder> ladders = LaddersToTry();
-  const Result<uint16_t> port = OpenOneOf(addresses, ladders.front());
+  const Result<uint16_t> port = OpenOneOf(ladders.front());
   if (port) {
     bind_problem_.clear();
     ReportPort(*port, ladders.front());
-    if (request_.meeting.find_root == FindRoot::kEndpointStore) Announce(addresses, *port);
+    if (request_.meeting.find_root == FindRoot::kEndpointStore) Announce(*port);
     // For ranks without this secret, which receive the reason here: no member of the group depends on it.
     for (size_t i = 1; i < ladders.size(); ++i) {
-      if (const auto other = OpenOneOf(addresses, ladders[i]); !other) LogDebug("{}", other.error().message);
+      if (const auto other = OpenOneOf(ladders[i]); !other) LogDebug("{}", other.error().message);
     }
     return;
   }
@@ -130,21 +153,19 @@ void RootListener::TryToBind(const std::vector<net::SocketAddress>& addresses) {
   bind_problem_ = port.error().message;
   // Trying thousands of ports takes a while.
   const Duration pause = std::max<Duration>(kBindAgain, 10 * (Clock::now() - began));
-  bind_timer_ = loop_.After(pause, [this, addresses] { TryToBind(addresses); });
+  bind_timer_ = loop_.After(pause, [this] { TryToBind(); });
 }
 
-Result<uint16_t> RootListener::OpenOneOf(const std::vector<net::SocketAddress>& addresses,
-                                         const Ladder& ladder) {
-  Result<uint16_t> port = Open(addresses, ladder(kLadderLength));
-  return port ? port : Open(addresses, ladder(kWholeLadder));
+Result<uint16_t> RootListener::OpenOneOf(const Ladder& ladder) {
+  Result<uint16_t> port = Open(ladder(kLadderLength));
+  return port ? port : Open(ladder(kWholeLadder));
 }
 
-Result<uint16_t> RootListener::Open(const std::vector<net::SocketAddress>& addresses,
-                                    const std::vector<uint16_t>& ports) {
-  Result<uint16_t> port = listener_.Open(addresses, ports);
+Result<uint16_t> RootListener::Open(const std::vector<uint16_t>& ports) {
+  Result<uint16_t> port = listener_.Open(listen_, ports);
   // A kernel without IPv6.
-  if (!port && addresses.front() == net::SocketAddress::AnyIpv6(0)) {
-    if (Result<uint16_t> ipv4 = listener_.Open({net::SocketAddress::AnyIpv4(0)}, ports)) port = ipv4;
+  if (!port && listen_ == net::SocketAddress::AnyIpv6(0)) {
+    if (Result<uint16_t> ipv4 = listener_.Open(net::SocketAddress::AnyIpv4(0), ports)) port = ipv4;
   }
   return port;
 }
@@ -171,11 +192,8 @@ std::vector<Ladder> RootListener::LaddersToTry() const {
   return RootLadders(request_);
 }
 
-void RootListener::Announce(std::vector<net::SocketAddress> addresses, uint16_t port) {
-  const auto is_any = [](const net::SocketAddress& address) {
-    return address == net::SocketAddress::AnyIpv6(0) || address == net::SocketAddress::AnyIpv4(0);
-  };
-  if (std::ranges::any_of(addresses, is_any)) addresses = AllAddresses();
+void RootListener::Announce(uint16_t port) {
+  std::vector<net::SocketAddress> addresses = by_name_.empty() ? AllAddresses() : by_name_;
   for (net::SocketAddress& address : addresses) address.set_port(port);
   RootAddress root_address{std::move(addresses), std::nullopt};
   // A secret that the user has set is not published.
@@ -202,6 +220,7 @@ std::vector<net::SocketAddress> RootListener::AllAddresses() const {
 
 std::string RootListener::Problem() const {
   if (!bind_problem_.empty()) return bind_problem_;
+  if (!name_problem_.empty()) return name_problem_;
   if (announcer_ && !announcer_->Problem().empty()) return announcer_->Problem();
   return listener_.last_refusal().empty() ? "" : "rejected: " + listener_.last_refusal();
 }

@@ -1,7 +1,10 @@
-// The root's listener: determines its own addresses (off the loop) and binds the ladder's first free port on
-// them. It waits for a port only if all of rendezvous.ports are taken. With a job secret it listens on one
-// port of each ladder (names.h). If the meeting has an endpoint store, it publishes its address there. An
-// AuthenticatingAcceptor passes on only proven links.
+// The root's listener: binds the ladder's first free port. It waits for a port only if all of rendezvous.ports
+// are taken. With a job secret it listens on one port of each ladder (names.h). If the meeting has an endpoint
+// store, it publishes its address there. An AuthenticatingAcceptor passes on only proven links.
+//
+// It listens on the meeting's address if that is numeric. Else it listens on all addresses of the node: a name may
+// mean another address on other nodes than here (127.0.1.1 in /etc/hosts, a second network). It resolves the name
+// (off the loop, again after a failure) to notice that the other processes search another node.
 #pragma once
 
 #include <functional>
@@ -38,22 +41,25 @@ class RootListener {
   // Removes the root's address beside the loop; the destructor waits for that (RootAnnouncer).
   void Close();
 
-  // The obstacle, for the waiting line: no free port, or the peer rejected last. Empty: none.
+  // The obstacle, for the waiting line: no free port, a name that does not resolve, or the peer rejected last.
+  // Empty: none.
   std::string Problem() const;
 
  private:
-  struct Addresses {
-    std::vector<net::SocketAddress> listen;
-    std::string problem;
+  struct OwnName {
+    std::vector<net::SocketAddress> here;  // its addresses of this node
+    std::string unresolved;
+    std::string elsewhere;
   };
-  static Addresses FindAddresses(const std::string& host, FindRoot how);
-  void OnAddresses(const Addresses& addresses);
-  void TryToBind(const std::vector<net::SocketAddress>& addresses);
-  Result<uint16_t> OpenOneOf(const std::vector<net::SocketAddress>& addresses, const Ladder& ladder);
-  Result<uint16_t> Open(const std::vector<net::SocketAddress>& addresses, const std::vector<uint16_t>& ports);
+  static OwnName LookUpName(const std::string& host);
+  void LookUp();
+  void OnName(const OwnName& name);
+  void TryToBind();
+  Result<uint16_t> OpenOneOf(const Ladder& ladder);
+  Result<uint16_t> Open(const std::vector<uint16_t>& ports);
   void ReportPort(uint16_t port, const Ladder& ladder) const;
   std::vector<Ladder> LaddersToTry() const;
-  void Announce(std::vector<net::SocketAddress> addresses, uint16_t port);
+  void Announce(uint16_t port);
   std::vector<net::SocketAddress> AllAddresses() const;
 
   net::EventLoop& loop_;
@@ -63,9 +69,14 @@ class RootListener {
   OnMisplaced on_misplaced_;
   std::unique_ptr<RootAnnouncer> announcer_;
   net::ThreadWorker names_;
+  const std::string host_;                   // the one at which the other processes search the root
+  net::SocketAddress listen_;                // without a port
+  std::vector<net::SocketAddress> by_name_;  // to publish; empty: all
   net::EventLoop::TimerId bind_timer_ = 0;
+  net::EventLoop::TimerId name_timer_ = 0;
   bool closed_ = false;
   std::string bind_problem_;
+  std::string name_problem_;
 };
 
 }  // namespace muster::rendezvous

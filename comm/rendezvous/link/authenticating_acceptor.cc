@@ -27,37 +27,25 @@ AuthenticatingAcceptor::AuthenticatingAcceptor(net::EventLoop& loop, Params para
 
 AuthenticatingAcceptor::~AuthenticatingAcceptor() { Close(); }
 
-Result<uint16_t> AuthenticatingAcceptor::Open(const std::vector<net::SocketAddress>& addresses,
+Result<uint16_t> AuthenticatingAcceptor::Open(net::SocketAddress address,
                                               const std::vector<uint16_t>& ports) {
   std::string problem;
   for (const uint16_t port : ports) {
-    Result<std::vector<UniqueFd>> bound = BindAll(addresses, port);
+    address.set_port(port);
+    Result<UniqueFd> bound = net::Listen(address);
     if (!bound) {
       problem = bound.error().message;
       continue;
     }
-    for (UniqueFd& listener : *bound) {
-      listeners_.push_back(std::make_unique<net::Acceptor>(
-          loop_, std::move(listener),
-          [this](UniqueFd fd, const net::SocketAddress& peer) { Admit(std::move(fd), peer); }));
-      MUSTER_CHECK(listeners_.back()->Start());
-    }
+    listeners_.push_back(std::make_unique<net::Acceptor>(
+        loop_, *std::move(bound),
+        [this](UniqueFd fd, const net::SocketAddress& peer) { Admit(std::move(fd), peer); }));
+    MUSTER_CHECK(listeners_.back()->Start());
     return port;
   }
   std::vector<int> tried(ports.begin(), ports.end());
   std::ranges::sort(tried);
   return Fail(Code::kSystem, "no port to listen on among {}: {}", FormatRanges(tried), problem);
-}
-
-Result<std::vector<UniqueFd>> AuthenticatingAcceptor::BindAll(
-    const std::vector<net::SocketAddress>& addresses, uint16_t port) {
-  std::vector<UniqueFd> bound;
-  for (net::SocketAddress address : addresses) {
-    address.set_port(port);
-    MUSTER_TRY(UniqueFd listener, net::Listen(address));
-    bound.push_back(std::move(listener));
-  }
-  return bound;
 }
 
 void AuthenticatingAcceptor::Close() {

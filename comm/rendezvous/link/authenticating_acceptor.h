@@ -53,9 +53,9 @@ class AuthenticatingAcceptor {
   AuthenticatingAcceptor& operator=(const AuthenticatingAcceptor&) = delete;
   ~AuthenticatingAcceptor();
 
-  // Binds one of `ports` on all `addresses` (their own port is ignored): the first that is free on each of
-  // them. Call it again for one more port. Error: kSystem, with the ports and the reason of the last failure.
-  Result<uint16_t> Open(const std::vector<net::SocketAddress>& addresses, const std::vector<uint16_t>& ports);
+  // Binds the first of `ports` that is free at `address` (its own port is ignored). Call it again for one more
+  // port. Error: kSystem, with the ports and the reason of the last failure.
+  Result<uint16_t> Open(net::SocketAddress address, const std::vector<uint16_t>& ports);
   void Close();
   bool open() const { return !listeners_.empty(); }
 
@@ -75,7 +75,6 @@ class AuthenticatingAcceptor {
     bool own_turn = false;  // the own prover is busy with it
   };
 
-  Result<std::vector<UniqueFd>> BindAll(const std::vector<net::SocketAddress>& addresses, uint16_t port);
   void UpdateListening();
   bool MakeRoom(int newest, const std::string& source);
   void GiveUp(Id id, const std::string& reason);

@@ -42,6 +42,39 @@ names_of_debian() {
   forms
 }
 
+# Rank 0 listens for the other nodes as well, on the node whose own name is 127.0.1.1.
+names_of_debian_and_an_endpoint() {
+  local rank pids=()
+  trap names_again EXIT
+  hosts_are '127.0.1.1 @' '198.18.1.1 gpu01' '198.18.1.2 gpu02'
+  for rank in 0 1; do
+    on "gpu0$((rank + 1))" muster run --rank $rank --world-size 2 --local-rank 0 --endpoint gpu01:61889 \
+      --set timeouts.rendezvous=20s -- true &
+    pids+=($!)
+  done
+  for rank in "${pids[@]}"; do wait "$rank" || return; done
+}
+
+# stores_at ADDRESS: where the store of gpu01 listens, by that name; its messages go to $dir/err.
+stores_at() {
+  fresh
+  "$top/tests/cluster/on" gpu01 muster store --listen gpu01:29556 >"$dir/out" 2>"$dir/err" &
+  until_true 20 test -s "$dir/out"
+  kill $!
+  wait $! || true
+  expect output "$(cat "$dir/out")" "listening on $1:29556"
+}
+
+# The store of a node whose name is 127.0.1.1 there warns; if the name has a second address, that one is taken.
+names_of_debian_and_a_store() {
+  trap names_again EXIT
+  hosts_are '127.0.1.1 @'
+  stores_at 127.0.1.1
+  expect_like warning "$(cat "$dir/err")" '*warning: --listen "gpu01": gpu01 is 127.0.1.1 on this node, which other nodes cannot reach; *'
+  hosts_are '127.0.1.1 @' '198.18.1.1 gpu01'
+  stores_at 198.18.1.1
+}
+
 names_with_a_domain() {
   trap names_again EXIT
   hosts_are '198.18.1.1 gpu01.cluster.example gpu01' '198.18.1.2 gpu02.cluster.example gpu02' \
@@ -322,6 +355,8 @@ no_way_through_a_firewall() {
 check_networks() {
   local patience=180
   check 'network: a name of its own is 127.0.1.1' names_of_debian
+  check 'network: a name of its own is 127.0.1.1, an endpoint' names_of_debian_and_an_endpoint
+  check 'network: a name of its own is 127.0.1.1, a store' names_of_debian_and_a_store
   check 'network: long names and short ones' names_with_a_domain
   check 'network: names that do not resolve' names_unknown
   check 'network: names that all lead home' names_that_lead_home

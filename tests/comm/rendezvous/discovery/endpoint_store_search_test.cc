@@ -43,7 +43,7 @@ class FakeBulletin : public EndpointStore {
 class BulletinSearchTest : public testing::Test {
  protected:
   BulletinSearchTest() {
-    EXPECT_TRUE(listener.Open({*net::SocketAddress::FromNumeric("127.0.0.1", 0)}, {port}));
+    EXPECT_TRUE(listener.Open(*net::SocketAddress::FromNumeric("127.0.0.1", 0), {port}));
     search = std::make_unique<EndpointStoreSearch>(
         *loop, std::make_unique<FakeBulletin>(kvs), RootDialer::Params{meeting, seconds(10), seconds(10)},
         [this](const std::optional<auth::JobSecret>& found) -> Result<std::unique_ptr<auth::Prover>> {

@@ -8,6 +8,7 @@
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "comm/rendezvous/link/names.h"
 #include "comm/system/descriptor_room.h"
+#include "tests/comm/net/name_service.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::rendezvous {
@@ -39,7 +40,7 @@ class RootSearchTest : public testing::Test {
           accepted->Start([](ByteView) {}, [](const Error&) {});
         });
     const uint16_t port = net::FreePort();
-    EXPECT_TRUE(root->Open({*net::SocketAddress::FromNumeric(host, 0)}, {port}));
+    EXPECT_TRUE(root->Open(*net::SocketAddress::FromNumeric(host, 0), {port}));
     return port;
   }
 
@@ -99,6 +100,18 @@ TEST_F(RootSearchTest, SaysOnceThatAHostIsThisMachine) {
   ASSERT_TRUE(loop.Until([&] { return own > 0; }));
   loop.For(std::chrono::milliseconds(50));
   EXPECT_EQ(own, 1);
+}
+
+TEST_F(RootSearchTest, AnAddressThatIsOutOfDateIsReplaced) {
+  const uint16_t port = RootListensAt("127.0.0.2");
+  net::SetName("job-0", "127.0.0.9");
+  RootSearch::Where where{{"job-0"}, {port}};
+  where.look_up_again = std::chrono::milliseconds(50);
+  Search(std::move(where));
+  const std::string problem = fmt::format("127.0.0.9:{}: Connection refused", port);
+  ASSERT_TRUE(loop.Until([&] { return search->Problem() == problem; }));
+  net::SetName("job-0", "127.0.0.2");
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
 TEST_F(RootSearchTest, AnotherMachineIsNotThisOne) {

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/net/hosts.h"
 #include "comm/rendezvous/link/names.h"
 #include "comm/rendezvous/link/root_dialer.h"
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/name_service.h"
 #include "tests/comm/net/test_loop.h"
 #include "tests/comm/rendezvous/members.h"
 
@@ -90,6 +92,34 @@ TEST_F(RootListenerTest, AHostThatIsOnlyLoopbackHereListensEverywhere) {
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
+TEST_F(RootListenerTest, AnEndpointByANameOfLoopbackListensEverywhere) {
+  net::SetName("gpu01", "127.0.1.1");
+  request.meeting.endpoint->host = "gpu01";
+  Start();
+  DialAt("127.0.0.3", {request.meeting.endpoint->port});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  EXPECT_FALSE(misplaced);
+}
+
+// The other nodes may know another address of this node by its name.
+TEST_F(RootListenerTest, AtTheNameOfANodeItListensOnAllAddresses) {
+  const auto interfaces = net::LocalInterfaces();
+  const auto other = std::ranges::find_if(*interfaces, [](const net::LocalInterface& interface) {
+    return !interface.address.IsLoopback() && !interface.address.IsLinkLocal();
+  });
+  if (other == interfaces->end()) GTEST_SKIP() << "this machine has loopback alone";
+  net::SetName("gpu01", other->address.Host());
+  for (const FindRoot how : {FindRoot::kFirstNode, FindRoot::kHost}) {
+    request.meeting.find_root = how;
+    request.meeting.host = "gpu01";
+    accepted.clear();
+    dialed.clear();
+    Start();
+    DialAt("127.0.0.3", PortLadder(request.meeting.key, request.options.ports));
+    ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  }
+}
+
 TEST_F(RootListenerTest, AnotherNodesAddressIsMisplaced) {
   request.meeting.endpoint->host = "192.0.2.1";
   Start();
@@ -102,14 +132,34 @@ TEST_F(RootListenerTest, AnotherNodesAddressIsMisplaced) {
              "set MASTER_ADDR or rendezvous.endpoint to the node of rank 0"}));
 }
 
-TEST_F(RootListenerTest, ANameThatCannotBeResolvedIsMisplaced) {
+// A pod's name is published seconds after its start.
+TEST_F(RootListenerTest, ANameThatCannotBeResolvedIsLookedUpAgain) {
+  net::SetName("job-0", "");
   request.meeting.find_root = FindRoot::kHost;
-  request.meeting.host = "no such host";
+  request.meeting.host = "job-0";
   Start();
+  ASSERT_TRUE(loop.Until([&] { return !listener->Problem().empty(); }));
+  EXPECT_EQ(listener->Problem(), "cannot resolve host \"job-0\": Temporary failure in name resolution");
+  // Other nodes may have the name already.
+  DialAt("127.0.0.3", PortLadder(request.meeting.key, request.options.ports));
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  net::SetName("job-0", "127.0.0.1");
+  ASSERT_TRUE(loop.Until([&] { return listener->Problem().empty(); }));
+  EXPECT_FALSE(misplaced);
+}
+
+TEST_F(RootListenerTest, ANameThatTurnsOutToBeAnotherNodesIsMisplaced) {
+  net::SetName("job-0", "");
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "job-0";
+  Start();
+  ASSERT_TRUE(loop.Until([&] { return !listener->Problem().empty(); }));
+  net::SetName("job-0", "192.0.2.1");
   ASSERT_TRUE(loop.Until([&] { return misplaced.has_value(); }));
-  EXPECT_THAT(misplaced->message,
-              testing::StartsWith("rank 0 runs on gpu01 and must be reached there, but cannot "
-                                  "resolve host \"no such host\": "));
+  EXPECT_EQ(
+      misplaced->message,
+      "rank 0 runs on gpu01 and must be reached there, but job-0 is 192.0.2.1, which is not an address of "
+      "that node");
 }
 
 TEST_F(RootListenerTest, WithoutAFreePortItWaitsForOne) {

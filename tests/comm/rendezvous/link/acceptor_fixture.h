@@ -33,7 +33,7 @@ class AuthenticatingAcceptorTest : public testing::Test {
           links.back()->Start([this](ByteView frame) { heard.emplace_back(AsText(frame)); },
                               [](const Error&) {});
         });
-    const auto opened = listener->Open({loopback}, {net::FreePort(), net::FreePort(), net::FreePort()});
+    const auto opened = listener->Open(loopback, {net::FreePort(), net::FreePort(), net::FreePort()});
     ASSERT_TRUE(opened) << opened.error().message;
     port = *opened;
   }

@@ -38,7 +38,7 @@ class RootDialerTest : public testing::Test {
         [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress&) {
           Keep(accepted, std::move(link));
         }));
-    const auto port = listeners.back()->Open({At(0)}, ports);
+    const auto port = listeners.back()->Open(At(0), ports);
     EXPECT_TRUE(port);
     return port.value_or(0);
   }

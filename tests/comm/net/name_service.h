@@ -1,0 +1,12 @@
+// A name service for tests: the names that they set, as one address each or as unknown. Replaces getaddrinfo in the test's
+// program; other names and numeric addresses are looked up as usual.
+#pragma once
+
+#include <string>
+
+namespace muster::net {
+
+// `address`: numeric; empty: "Temporary failure in name resolution".
+void SetName(const std::string& name, const std::string& address);
+
+}  // namespace muster::net
