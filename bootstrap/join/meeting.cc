@@ -65,14 +65,19 @@ class Planner {
     if (!launcher_.key.variable.empty())
       add(launcher_.key.label, environment_.Get(launcher_.key.variable).value_or(""));
     if (launcher_.names_no_launch) AddSlurmOfMpiexec(add);
-    if (HasMaster()) {
-      if (tuple_.master) add("master", ToString(*tuple_.master));
-      AddSlurmOfBlocks(add);
-    }
-    if (endpoint_ && (HasFlags() || (HasMaster() && !tuple_.master))) add("endpoint", ToString(*endpoint_));
+    const bool by_master = HasMaster() || !NamesTheLaunch();
+    if (by_master && tuple_.master) add("master", ToString(*tuple_.master));
+    if (HasMaster()) AddSlurmOfBlocks(add);
+    if (endpoint_ && (HasFlags() || (by_master && !tuple_.master))) add("endpoint", ToString(*endpoint_));
     // Nothing else distinguishes two launches of one user.
     if (HasFlags() && method_ == RendezvousMethod::kFile) add("directory", directory_.value_or(""));
     return key;
+  }
+
+  // Else two launches of one user differ in the address of rank 0 alone.
+  bool NamesTheLaunch() const {
+    if (InStep() || environment_.Has(launcher_.key.variable)) return true;
+    return !tuple_.job.id.empty() && !launcher_.shares_job_id;
   }
 
   std::string Uid() const {

@@ -53,6 +53,7 @@ constinit const Launcher kBlaunchLauncher{
     .documented = "LSF's blaunch",
     .others = kOthers,
     .note = "only if forced; the rank is `LSF_PM_TASKID` - 1",
+    .shares_job_id = true,
 };
 
 }  // namespace muster::resolve

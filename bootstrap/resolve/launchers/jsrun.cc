@@ -1,7 +1,7 @@
 // IBM's jsrun (LSF, Spectrum MPI). From documentation, never run here: Lightning's LSF environment,
 // llnl/scr#143.
 //   JSM_NAMESPACE_RANK JSM_NAMESPACE_SIZE JSM_NAMESPACE_LOCAL_RANK JSM_NAMESPACE_LOCAL_SIZE
-//   LSB_JOBID   LSF's job; two jsruns of one job share it
+//   LSB_JOBID   LSF's job; two jsruns of one job share it. PMIX_NAMESPACE   the jsrun, if it is set
 // OMPI_COMM_WORLD_* and PMIX_RANK are beside them and agree. No variable has the node's index.
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
@@ -35,6 +35,8 @@ constinit const Launcher kJsrunLauncher{
     .tuple = kRow.variables,
     .others = kOthers,
     .per_rank = kPerRank,
+    .key = {"namespace", "PMIX_NAMESPACE"},
+    .shares_job_id = true,
 };
 
 }  // namespace muster::resolve

@@ -69,6 +69,7 @@ struct Launcher {
   KeyVariable key = {};
   std::string_view store_variable = {};  // "True": a store of PyTorch listens on MASTER_PORT
   bool names_no_launch = false;          // the Slurm step and the PMI proxy distinguish its launches
+  bool shares_job_id = false;            // its job's id is that of the batch job: several launches have it
   bool restarts_by_node = false;  // its restarts are counted by each node: they may differ in one launch
 
   // ---- beside other launchers

@@ -116,6 +116,28 @@ TEST(MeetingKey, TellsTwoMpiexecsOfOneNodeApartByTheirProxies) {
   EXPECT_NE(MustPlan(LiveAs(rank, 7, 301)).key, MustPlan(LiveAs(rank, 7, 300)).key);
 }
 
+// Two launches of one user at the same time, outside Slurm: nothing else differs.
+TEST(MeetingKey, OfALaunchThatNothingNamesHasTheAddressOfRankZero) {
+  const std::string master = "MASTER_ADDR=n1\nMASTER_PORT=1111\n";
+  const std::string mvapich2 =
+      "MV2_COMM_WORLD_RANK=1\nMV2_COMM_WORLD_SIZE=4\nMV2_COMM_WORLD_LOCAL_RANK=1\nMV2_COMM_WORLD_LOCAL_SIZE="
+      "2\n";
+  EXPECT_EQ(MustPlan(Env(Hydra(1, 4, 1, 2) + master)).key, "hydra master=n1:1111");
+  EXPECT_EQ(MustPlan(Env(Hydra(1, 4, 1, 2) + master + "I_MPI_HYDRA_UUID=a-b\n")).key, "hydra id=a-b");
+  EXPECT_EQ(MustPlan(Env(mvapich2 + master)).key, "mvapich2 master=n1:1111");
+  RendezvousOptions options;
+  options.endpoint = Endpoint{"n1", 61000};
+  EXPECT_EQ(MustPlan(Env(mvapich2), options).key, "mvapich2 endpoint=n1:61000");
+}
+
+TEST(MeetingKey, TellsTwoJsrunsOfOneJobApart) {
+  const std::string rank =
+      "JSM_NAMESPACE_RANK=1\nJSM_NAMESPACE_SIZE=4\nJSM_NAMESPACE_LOCAL_RANK=1\nJSM_NAMESPACE_LOCAL_SIZE=2\n"
+      "LSB_JOBID=7\nMASTER_ADDR=n1\nMASTER_PORT=1111\n";
+  EXPECT_EQ(MustPlan(Env(rank)).key, "jsrun id=7 master=n1:1111");
+  EXPECT_EQ(MustPlan(Env(rank + "PMIX_NAMESPACE=3\n")).key, "jsrun id=7 namespace=3");
+}
+
 TEST(FindRoot, OfAWorldOfOneOpensNothing) {
   RendezvousOptions options;
   options.endpoint = Endpoint{"n1", 61000};
