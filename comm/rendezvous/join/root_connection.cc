@@ -67,6 +67,13 @@ std::string DescribeRoot(const Meeting& meeting, const std::string& node) {
   return DescribeRank(static_cast<int>(first - placement.node_of_rank.begin()), hosts.front());
 }
 
+std::string DescribeStandIn(const Meeting& meeting, const std::string& node) {
+  const bool by_host = meeting.find_root == FindRoot::kHost;
+  if (!by_host && meeting.find_root != FindRoot::kEndpoint) return "";
+  return fmt::format("; {} is the root in place of rank 0, because {}{} is an address of {}", node,
+                     by_host ? "MASTER_ADDR=" : "the endpoint ", RootHosts(meeting).front(), node);
+}
+
 RootSearch::Where WhereToSearch(const JoinRequest& request) {
   RootSearch::Where where{RootHosts(request.meeting), {}};
   where.crowd = std::max<size_t>(1, request.meeting.placement.nodes.size());
@@ -329,9 +336,12 @@ void RootConnection::Report() {
 
 AwaitedRanks RootConnection::Awaited() const {
   if (const RosterBuilder* roster = formation_.roster()) {
-    const std::string problem = listener_ ? listener_->Problem() : "";
-    return {problem.empty() ? roster->Describe() : roster->Describe() + "; " + problem,
-            roster->MissingRanks()};
+    AwaitedRanks awaited{roster->Describe(), roster->MissingRanks()};
+    if (!awaited.missing.empty() && awaited.missing.front() == 0)
+      awaited.text += DescribeStandIn(request_.meeting, request_.self.node);
+    if (const std::string problem = listener_ ? listener_->Problem() : ""; !problem.empty())
+      awaited.text += "; " + problem;
+    return awaited;
   }
   if (!search_) return {};
   const std::string problem = search_->Problem();

@@ -274,6 +274,19 @@ TEST_F(JoinerRefusalTest, SoDoesOneWhoseMachineHasTheAddress) {
   EXPECT_TRUE(group.AllRefusedWith(kRefused));
 }
 
+// MASTER_ADDR is an address that every node has: each node waits for the other.
+TEST_F(JoinerRefusalTest, AStandInNamesTheAddressThatMadeItTheRoot) {
+  Make({"a", "b"});
+  requests[1].named_by_host = true;
+  requests[1].timeouts.rendezvous = milliseconds(500);
+  TestGroup group(loop, Without(0));
+  EXPECT_TRUE(group.AllRefusedWith({Code::kDeadline,
+                                    "the group did not form within 500ms: 1/2 ranks; missing a: 0 (no "
+                                    "contact with the node); b is the root in place of "
+                                    "rank 0, because the endpoint 127.0.0.1 is an address of b",
+                                    "raise timeouts.rendezvous to wait longer"}));
+}
+
 // It connects to the others, and reports its error to them; here they are missing, too.
 TEST_F(JoinerRefusalTest, ARootElsewhereTellsItsFollowers) {
   Make({"a", "a", "b"});

@@ -73,6 +73,15 @@ TEST(DescribeRoot, NamesRankAndNodeAsFarAsTheyAreKnown) {
   }
 }
 
+TEST(DescribeStandIn, NamesTheAddressThatMadeTheProcessTheRoot) {
+  EXPECT_EQ(DescribeStandIn(MeetingBy(FindRoot::kHost), "a"),
+            "; a is the root in place of rank 0, because MASTER_ADDR=b-ib is an address of a");
+  EXPECT_EQ(DescribeStandIn(MeetingBy(FindRoot::kEndpoint), "a"),
+            "; a is the root in place of rank 0, because the endpoint b-eth is an address of a");
+  for (const FindRoot how : {FindRoot::kFirstNode, FindRoot::kSearch, FindRoot::kSameNode})
+    EXPECT_EQ(DescribeStandIn(MeetingBy(how), "a"), "");
+}
+
 TEST(WhereToSearch, AtTheEndpointItsPortAlone) {
   JoinRequest request;
   request.meeting = MeetingBy(FindRoot::kEndpoint);
