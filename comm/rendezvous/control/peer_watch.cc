@@ -8,6 +8,7 @@
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/liveness/exchange_tracker.h"
+#include "comm/rendezvous/survey/process_state.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -69,6 +70,7 @@ PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)),
       return roster().NodeOf(rank) == node;
     });
   }
+  WatchForStopped();
   if (OtherNodes().empty()) return;
   heartbeat_ = std::make_unique<HeartbeatMonitor>(
       params_.links.loop(), params_.liveness, [this] { return OtherNodes(); },
@@ -142,6 +144,31 @@ void PeerWatch::OnProcessEnded(Source source) {
   params_.links.loop().After(kCauseGrace, [this, source, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) events_.on_ended(source);
   });
+}
+
+// A stopped process ends neither its connection nor its pidfd, and only other nodes receive heartbeats.
+void PeerWatch::WatchForStopped() {
+  params_.links.loop().After(params_.liveness.suspect_after, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    ReportStopped();
+    WatchForStopped();
+  });
+}
+
+void PeerWatch::ReportStopped() {
+  for (const auto& [source, child] : params_.links.children().all()) {
+    const auto credentials = net::CredentialsOf(child.stream->fd());
+    if (!processes_.contains(source) || !credentials) continue;
+    const auto state = LookAtProcess(credentials->pid);
+    int& looks = stopped_[source];
+    looks = state && IsStopped(*state) ? looks + 1 : 0;
+    // Once alone is too soon: after Ctrl-Z this process may continue before those below.
+    if (looks != 2) continue;
+    LogEvent(LogLevel::kWarning, "stopped", {{"ranks", FormatRanges(child.ranks)}, {"pid", credentials->pid}},
+             "{} {} stopped (process {}, state {} {}): the group waits for it; continue it, or end it",
+             DescribeRanks(roster(), child.ranks), child.ranks.size() == 1 ? "is" : "are", credentials->pid,
+             state->state, state->where);
+  }
 }
 
 // ---- the silence of a node

@@ -1,4 +1,5 @@
-// Notices that a process above or below has ended, or that its node has fallen silent, and names it.
+// Notices that a process above or below has ended, that its node has fallen silent, or that a process below on this node is
+// stopped, and names it.
 //
 // Part of a ControlPlane, on its EventLoop; nothing blocks.
 #pragma once
@@ -75,6 +76,8 @@ class PeerWatch {
   bool NeededByNone(const HeartbeatMonitor::Silence& silence) const;
   void WatchProcess(Source source, int fd);
   void OnProcessEnded(Source source);
+  void WatchForStopped();
+  void ReportStopped();
   std::vector<HeartbeatMonitor::Peer> OtherNodes() const;
   void OnSuspect(const HeartbeatMonitor::Silence& peer);
   void OnHeardAgain(const net::FrameStream& stream);
@@ -93,6 +96,7 @@ class PeerWatch {
   bool upstream_same_node_ = false;
   std::vector<int> upstream_ranks_;                                 // those of the process at its other end
   std::map<Source, std::unique_ptr<net::ProcessWatch>> processes_;  // kSelf: the process above
+  std::map<Source, int> stopped_;  // number of checks in a row that found it stopped
   std::unique_ptr<HeartbeatMonitor> heartbeat_;
   std::unique_ptr<net::ReachProbe> probe_;  // while nothing arrives from above
   std::unique_ptr<SubtreeProbe> behind_;    // since nothing arrived from a leader with nodes behind it

@@ -50,6 +50,11 @@ std::optional<ProcessState> ParseProcessStat(std::string_view stat, uint64_t tic
   return state;
 }
 
+bool IsStopped(const ProcessState& state) {
+  return state.state == 'T' || state.state == 't' || state.where == "do_freezer_trap" ||
+         state.where == "__refrigerator";
+}
+
 std::optional<ProcessState> LookAtProcess(pid_t pid) {
   const auto stat = ReadProcFile(fmt::format("/proc/{}/stat", pid));
   if (!stat) return std::nullopt;

@@ -71,6 +71,7 @@ class RankThatFreezes {
   }
   RankThatFreezes(const RankThatFreezes&) = delete;
   RankThatFreezes& operator=(const RankThatFreezes&) = delete;
+  pid_t pid() const { return process_; }
   ~RankThatFreezes() {
     kill(process_, SIGKILL);
     waitpid(process_, nullptr, 0);
@@ -347,6 +348,20 @@ TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
     EXPECT_THAT(rank->failures.front().error.message,
                 testing::MatchesRegex("rank 0 on a fell silent: no message for [0-9]+.[0-9] s"));
   }
+}
+
+// Heartbeats go to other nodes alone.
+TEST_F(ControlPlaneTest, AStoppedFollowerIsNamed) {
+  const LogCapture log;
+  auto requests = MakeRequests({"a", "a"});
+  for (JoinRequest& request : requests) request.liveness = kFast;
+  const RankThatFreezes follower(requests[1]);
+  TestRank root(*loop, requests[0]);
+  root.Start();
+  ASSERT_TRUE(loop.Until([&] { return log.Has(" stopped "); }));
+  EXPECT_THAT(log.Text(), testing::HasSubstr(fmt::format(
+                              "warning: rank 1 on a is stopped (process {}, state T ", follower.pid())));
+  EXPECT_TRUE(root.failures.empty());
 }
 
 // Its forked worker holds every connection open.

@@ -39,7 +39,15 @@ TEST(LookAtProcess, SeesThatAProcessIsStopped) {
   ASSERT_TRUE(stopped);
   EXPECT_EQ(stopped->pid, child);
   EXPECT_EQ(stopped->state, 'T');
+  EXPECT_TRUE(IsStopped(*stopped));
   EXPECT_FALSE(LookAtProcess(child));
+}
+
+TEST(IsStopped, ByASignalADebuggerOrAFreezer) {
+  EXPECT_TRUE(IsStopped({1, 't', 0, 0, ""}));
+  EXPECT_TRUE(IsStopped({1, 'S', 0, 0, "do_freezer_trap"}));
+  EXPECT_TRUE(IsStopped({1, 'D', 0, 0, "__refrigerator"}));
+  EXPECT_FALSE(IsStopped({1, 'S', 0, 0, "ep_poll"}));
 }
 
 }  // namespace
