@@ -11,12 +11,10 @@
 
 #include "bootstrap/join/membership.h"
 #include "bootstrap/join/startup.h"
+#include "bootstrap/shutdown.h"
 
 namespace muster {
 namespace {
-
-// For calls of other threads, once they have been ended.
-constexpr Duration kCallsEndWithin = std::chrono::seconds(5);
 
 // The one group of this process.
 struct ProcessGroup {
@@ -117,14 +115,18 @@ Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map
 }
 
 Status Shutdown() {
+  const TimeoutOptions* timeouts = InitializedTimeouts();
+  return timeouts == nullptr ? Status() : Shutdown(ShutdownLimits(timeouts->shutdown), true);
+}
+
+Status Shutdown(const ShutdownLimits& limits, bool ended) {
   ProcessGroup& process = TheGroup();
   const std::lock_guard lock(process.mutex);
   if (!process.communicator || process.pid != getpid()) return {};
-  const Deadline deadline = Deadline::After(process.timeouts.shutdown);
-  const bool unused = process.communicator->Close(deadline.EarlierOf(Deadline::After(kCallsEndWithin)));
+  const bool unused = process.communicator->Close(limits.calls) && ended;
   std::unique_ptr<Communicator> communicator = std::move(process.communicator);
   if (unused) communicator.reset();
-  Status left = process.group->Leave(deadline);
+  Status left = process.group->Leave(limits.whole);
   if (!unused) KeepForGood(std::move(communicator), std::move(process.group));
   process.group.reset();
   return left;

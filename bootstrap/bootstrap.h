@@ -76,8 +76,10 @@ Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map
 // Leaves the group and frees it. BLOCKS for at most timeouts.shutdown: the root and the leaders wait for the
 // ranks below them, every other rank leaves immediately. Without it the end of this process is a failure of
 // the group. Does nothing before Init has succeeded, and in a forked child. Destroy communicators of Split,
-// and Members of maps, first. A call of another thread on the communicator ends with kUsage, and no other may follow. Error: the failure of the group, if it has failed or fails during this wait.
-// The work of this rank may then be complete, but that of the group is not.
+// and Members of maps, first. A call of another thread on the communicator ends with kUsage, and no other may
+// follow; if it does not return within half of timeouts.shutdown, at most 5 s, its memory is kept. Error: the
+// failure of the group, if it has failed or fails during this wait. The work of this rank may then be complete,
+// but that of the group is not.
 Status Shutdown();
 
 }  // namespace muster

@@ -1,23 +1,20 @@
 // The part of muster.h that begins and ends groups.
 #include <unistd.h>
 
-#include <chrono>
 #include <mutex>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/c/error.h"
 #include "bootstrap/c/handles.h"
+#include "bootstrap/shutdown.h"
 #include "comm/base/version.h"
 #include "comm/log/log.h"
 
 namespace muster::c {
 namespace {
 
-// The handles that were given out. They live for ever, a few words each: a call after muster_shutdown or
-// muster_comm_free, which another thread may be about to begin, is refused and does no harm.
+// The handles that were given out.
 struct Handles {
   std::mutex ending;  // held while communicators end, which may wait for calls; before `mutex`
   std::mutex mutex;
@@ -28,13 +25,6 @@ struct Handles {
 Handles& TheHandles() {
   static Handles& handles = *new Handles;
   return handles;
-}
-
-// For calls of other threads, once they have been ended.
-constexpr Duration kCallsEndWithin = std::chrono::seconds(5);
-
-tl::unexpected<Error> Ended() {
-  return Fail(Code::kUsage, "the communicator no longer exists: muster was shut down");
 }
 
 InitOptions OptionsOf(const muster_options* options) {
@@ -62,28 +52,10 @@ Status StartWorld(uint32_t abi_version, const muster_options* options, muster_co
   MUSTER_TRY(Communicator * communicator, Init(OptionsOf(options)));
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
-  handles.world.communicator = communicator;
+  handles.world.object = communicator;
   handles.world.pid = getpid();
   *world = &handles.world;
   return {};
-}
-
-// Ends the calls of other threads. False at the deadline: `communicator`, which was that of `comm`, is still in use.
-bool EndCalls(const muster_comm& comm, Communicator& communicator, Deadline deadline) {
-  constexpr auto kAgain = std::chrono::milliseconds(1);
-  if (!communicator.Close(deadline)) return false;
-  for (; comm.calls > 0; std::this_thread::sleep_for(kAgain)) {
-    if (deadline.Expired()) return false;
-  }
-  return true;
-}
-
-void EndPart(muster_comm& part, Communicator* communicator, Deadline deadline) {
-  if (communicator == nullptr || EndCalls(part, *communicator, deadline)) {
-    part.owned.reset();
-  } else {
-    static_cast<void>(part.owned.release());
-  }
 }
 
 Status EndWorld() {
@@ -91,20 +63,24 @@ Status EndWorld() {
   // A forked child: a thread of the parent may have held the locks.
   if (handles.world.pid != getpid()) return {};
   const std::lock_guard ending(handles.ending);
-  std::vector<std::pair<muster_comm*, Communicator*>> parts;
+  const TimeoutOptions* timeouts = InitializedTimeouts();
+  if (timeouts == nullptr) return {};
+  const ShutdownLimits limits(timeouts->shutdown);
+  std::vector<muster_comm*> parts;
   Communicator* world = nullptr;
   {
     const std::lock_guard lock(handles.mutex);
-    if (handles.world.communicator == nullptr) return {};
-    world = handles.world.communicator.exchange(nullptr);
-    for (muster_comm* part : handles.parts) parts.emplace_back(part, part->communicator.exchange(nullptr));
+    world = handles.world.object.exchange(nullptr);
+    if (world == nullptr) return {};
+    parts = handles.parts;
+    for (muster_comm* part : parts) part->object = nullptr;
   }
-  const Deadline deadline = Deadline::After(kCallsEndWithin);
-  for (const auto& [part, communicator] : parts) EndPart(*part, communicator, deadline);
-  // If a call does not end, Shutdown keeps the communicator.
-  static_cast<void>(EndCalls(handles.world, *world, deadline));
+  // One whose calls do not end takes no time from the others: each ends even after the deadline if it is not in use.
+  bool ended = true;
+  for (muster_comm* part : parts) ended = EndOwned(*part, limits.calls) && ended;
+  ended = EndCalls(handles.world, *world, limits.calls) && ended;
   EndMaps();
-  return Shutdown();
+  return Shutdown(limits, ended);
 }
 
 Status MakePart(muster_comm* comm, int color, int key, int64_t timeout_ns, muster_comm** part) {
@@ -114,18 +90,22 @@ Status MakePart(muster_comm* comm, int color, int key, int64_t timeout_ns, muste
   auto handle = std::make_unique<muster_comm>();
   MUSTER_TRY(handle->owned, whole->Split(color, key, Within(timeout_ns)));
   if (!handle->owned) return {};
-  handle->communicator = handle->owned.get();
+  handle->object = handle->owned.get();
   handle->pid = getpid();
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
   // muster_shutdown, which waits for this call, no longer has this part in its list.
-  if (comm->communicator == nullptr) return Ended();
+  if (comm->object == nullptr) return Ended();
   handles.parts.push_back(handle.get());
   *part = handle.release();
   return {};
 }
 
 }  // namespace
+
+tl::unexpected<Error> Ended() {
+  return Fail(Code::kUsage, "the communicator no longer exists: muster was shut down");
+}
 
 Result<InUse> Alive(const muster_comm* comm) {
   if (comm == nullptr) return Fail(Code::kUsage, "the communicator is null");
@@ -195,7 +175,6 @@ void muster_comm_free(muster_comm* comm) {
   // The connections of a forked child are the parent's.
   if (comm->pid != getpid()) return;
   const std::lock_guard ending(handles.ending);
-  muster::Communicator* const communicator = comm->communicator.exchange(nullptr);
-  const auto deadline = muster::Deadline::After(muster::c::kCallsEndWithin);
-  if (communicator != nullptr) muster::c::EndPart(*comm, communicator, deadline);
+  // If a call does not end, muster_shutdown tries again.
+  static_cast<void>(muster::c::EndOwned(*comm, muster::Deadline::After(muster::c::kCallsEndWithin)));
 }

@@ -4,20 +4,82 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bootstrap/c/muster.h"
 #include "comm/communicator.h"
 
-// Null communicator: the group is gone. The world's belongs to muster::Init, that of a part to `owned`.
-struct muster_comm {
-  std::atomic<muster::Communicator*> communicator = nullptr;
-  std::unique_ptr<muster::Communicator> owned;
+namespace muster::c {
+
+// The handle of an object that one thread ends while others may be in its calls, or about to begin one. It lives for
+// ever, a few words: later calls are refused and do no harm.
+template <typename T>
+struct Handle {
+  std::atomic<T*> object = nullptr;  // null: it has ended
+  std::unique_ptr<T> owned;  // empty: the world's, which belongs to muster::Init; and once it is freed
   std::atomic<pid_t> pid = 0;
-  mutable std::atomic<int> calls = 0;  // in progress; the communicator lives until they have ended
+  mutable std::atomic<int> calls = 0;  // in progress; the object lives until they have ended
 };
+
+// An object that a call uses: it is not freed before the end of this. Empty: there is none.
+template <typename T>
+class Use {
+ public:
+  Use() = default;
+  explicit Use(const Handle<T>& handle) : handle_(&handle) {
+    ++handle.calls;
+    object_ = handle.object;
+  }
+  Use(Use&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), object_(std::exchange(other.object_, nullptr)) {}
+  Use& operator=(Use&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Use() {
+    if (handle_ != nullptr) --handle_->calls;
+  }
+
+  explicit operator bool() const { return object_ != nullptr; }
+  T& operator*() const { return *object_; }
+  T* operator->() const { return object_; }
+
+ private:
+  const Handle<T>* handle_ = nullptr;
+  T* object_ = nullptr;
+};
+
+// Ends the calls of other threads on `object`, which is no longer that of its handle. False at the deadline: one is
+// still in progress.
+template <typename T>
+bool EndCalls(const Handle<T>& handle, T& object, Deadline deadline) {
+  constexpr auto kAgain = std::chrono::milliseconds(1);
+  if (!object.Close(deadline)) return false;
+  for (; handle.calls > 0; std::this_thread::sleep_for(kAgain)) {
+    if (deadline.Expired()) return false;
+  }
+  return true;
+}
+
+// Frees the object that the handle owns. False at the deadline: a call is still in progress; it is kept, and so must be
+// its group. One thread at a time.
+template <typename T>
+bool EndOwned(Handle<T>& handle, Deadline deadline) {
+  handle.object = nullptr;
+  if (!handle.owned) return true;
+  if (!EndCalls(handle, *handle.owned, deadline)) return false;
+  handle.owned.reset();
+  return true;
+}
+
+}  // namespace muster::c
+
+struct muster_comm : muster::c::Handle<muster::Communicator> {};
 
 struct muster_parts {
   std::vector<muster::Bytes> parts;
@@ -25,37 +87,16 @@ struct muster_parts {
 
 namespace muster::c {
 
-// A communicator that a call uses: it is not freed before the end of this object. Empty: there is none.
-class InUse {
- public:
-  InUse() = default;
-  explicit InUse(const muster_comm& comm) : comm_(&comm) {
-    ++comm.calls;
-    communicator_ = comm.communicator;
-  }
-  InUse(InUse&& other) noexcept
-      : comm_(std::exchange(other.comm_, nullptr)),
-        communicator_(std::exchange(other.communicator_, nullptr)) {}
-  InUse& operator=(InUse&& other) noexcept {
-    std::swap(comm_, other.comm_);
-    std::swap(communicator_, other.communicator_);
-    return *this;
-  }
-  ~InUse() {
-    if (comm_ != nullptr) --comm_->calls;
-  }
+using InUse = Use<Communicator>;
 
-  explicit operator bool() const { return communicator_ != nullptr; }
-  Communicator& operator*() const { return *communicator_; }
-  Communicator* operator->() const { return communicator_; }
-
- private:
-  const muster_comm* comm_ = nullptr;
-  Communicator* communicator_ = nullptr;
-};
+// For calls of other threads, once they have been ended, if their object alone is freed.
+inline constexpr Duration kCallsEndWithin = std::chrono::seconds(5);
 
 // The communicator behind it. Error: kUsage (null, after Shutdown, in a forked child).
 Result<InUse> Alive(const muster_comm* comm);
+
+// Its error after Shutdown.
+tl::unexpected<Error> Ended();
 
 // A map ends before its group.
 void EndMaps();
