@@ -76,10 +76,9 @@ Status EndWorld() {
     for (muster_comm* part : parts) part->object = nullptr;
   }
   // One whose calls do not end takes no time from the others: each ends even after the deadline if it is not in use.
-  bool ended = true;
+  bool ended = EndMaps(limits.calls);
   for (muster_comm* part : parts) ended = EndOwned(*part, limits.calls) && ended;
   ended = EndCalls(handles.world, *world, limits.calls) && ended;
-  EndMaps();
   return Shutdown(limits, ended);
 }
 

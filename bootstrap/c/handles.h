@@ -12,6 +12,7 @@
 
 #include "bootstrap/c/muster.h"
 #include "comm/communicator.h"
+#include "comm/map/member.h"
 
 namespace muster::c {
 
@@ -54,12 +55,18 @@ class Use {
   T* object_ = nullptr;
 };
 
+inline bool Close(Communicator& communicator, Deadline deadline) { return communicator.Close(deadline); }
+inline bool Close(map::Member& member, Deadline /*deadline*/) {
+  member.Close();
+  return true;
+}
+
 // Ends the calls of other threads on `object`, which is no longer that of its handle. False at the deadline: one is
 // still in progress.
 template <typename T>
 bool EndCalls(const Handle<T>& handle, T& object, Deadline deadline) {
   constexpr auto kAgain = std::chrono::milliseconds(1);
-  if (!object.Close(deadline)) return false;
+  if (!Close(object, deadline)) return false;
   for (; handle.calls > 0; std::this_thread::sleep_for(kAgain)) {
     if (deadline.Expired()) return false;
   }
@@ -80,6 +87,7 @@ bool EndOwned(Handle<T>& handle, Deadline deadline) {
 }  // namespace muster::c
 
 struct muster_comm : muster::c::Handle<muster::Communicator> {};
+struct muster_map : muster::c::Handle<muster::map::Member> {};
 
 struct muster_parts {
   std::vector<muster::Bytes> parts;
@@ -98,8 +106,8 @@ Result<InUse> Alive(const muster_comm* comm);
 // Its error after Shutdown.
 tl::unexpected<Error> Ended();
 
-// A map ends before its group.
-void EndMaps();
+// Maps end before their group. False at the deadline: a call on one is still in progress.
+bool EndMaps(Deadline deadline);
 
 inline CallOptions Within(int64_t timeout_ns) {
   if (timeout_ns < 0) return {};

@@ -4,18 +4,12 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <vector>
 
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/c/error.h"
 #include "bootstrap/c/handles.h"
 #include "comm/map/member.h"
-
-// Null member: the group is gone.
-struct muster_map {
-  std::unique_ptr<muster::map::Member> member;
-  pid_t pid = 0;
-};
 
 struct muster_map_records {
   std::vector<muster::map::JournalRecord> records;
@@ -24,10 +18,12 @@ struct muster_map_records {
 namespace muster::c {
 namespace {
 
-// The maps that were given out and not freed.
+// The handles that were given out.
 struct Maps {
+  std::mutex beginning;  // held while a map begins, which waits for the root
+  std::mutex ending;     // held while maps end, which may wait for calls; before `mutex`
   std::mutex mutex;
-  std::set<muster_map*> all;
+  std::vector<muster_map*> all;
 };
 
 Maps& TheMaps() {
@@ -37,19 +33,27 @@ Maps& TheMaps() {
 
 std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
 
-Result<map::Member*> MemberOf(const muster_map* map) {
+using MapInUse = Use<map::Member>;
+
+Result<MapInUse> MemberOf(const muster_map* map) {
   if (map == nullptr) return Fail(Code::kUsage, "the map is null");
   if (map->pid != getpid())
-    return Fail(Code::kUsage, "a map in a forked child: it belongs to the parent, pid {}", map->pid);
-  if (!map->member) return Fail(Code::kUsage, "the map has ended: muster was shut down");
-  return map->member.get();
+    return Fail(Code::kUsage, "a map in a forked child: it belongs to the parent, pid {}", map->pid.load());
+  MapInUse in_use(*map);
+  if (!in_use) return Fail(Code::kUsage, "the map has ended: muster was shut down");
+  return in_use;
+}
+
+bool OneIsAtWork(Maps& maps) {
+  const std::lock_guard lock(maps.mutex);
+  return std::ranges::any_of(maps.all, [](const muster_map* map) { return map->object != nullptr; });
 }
 
 Status Begin(const muster_comm* world, const muster_map_options* options, muster_map** map) {
   if (map == nullptr || options == nullptr)
     return Fail(Code::kUsage, "muster_map_begin: {} is null", map == nullptr ? "map" : "options");
   *map = nullptr;
-  MUSTER_CHECK(Alive(world));
+  MUSTER_TRY(const InUse whole, Alive(world));
   if (world->owned) return Fail(Code::kUsage, "a map is of all ranks: give it the world's communicator");
   map::Identity identity{options->items, {}, {}, TextOf(options->work)};
   if (options->keys_digest != nullptr)
@@ -65,20 +69,23 @@ Status Begin(const muster_comm* world, const muster_map_options* options, muster
                      {}};
   if (options->classes != nullptr) asked.classes.assign(options->classes, options->classes + options->items);
   Maps& maps = TheMaps();
-  const std::lock_guard lock(maps.mutex);
-  if (std::ranges::any_of(maps.all, [](const muster_map* other) { return other->member != nullptr; }))
-    return Fail(Code::kUsage, "another map of this process is at work");
+  const std::lock_guard beginning(maps.beginning);
+  if (OneIsAtWork(maps)) return Fail(Code::kUsage, "another map of this process is at work");
   auto handle = std::make_unique<muster_map>();
-  MUSTER_TRY(handle->member, BeginMap(identity, std::move(asked)));
+  MUSTER_TRY(handle->owned, BeginMap(identity, std::move(asked)));
+  handle->object = handle->owned.get();
   handle->pid = getpid();
-  maps.all.insert(handle.get());
+  const std::lock_guard lock(maps.mutex);
+  // muster_shutdown, which waits for this call, no longer has this map in its list.
+  if (world->object == nullptr) return Ended();
+  maps.all.push_back(handle.get());
   *map = handle.release();
   return {};
 }
 
 Status Next(const muster_map* map, uint64_t* item, uint32_t* attempt) {
   if (item == nullptr) return Fail(Code::kUsage, "muster_map_next: item is null");
-  MUSTER_TRY(map::Member * member, MemberOf(map));
+  MUSTER_TRY(const MapInUse member, MemberOf(map));
   MUSTER_TRY(const std::optional<map::Item> next, member->Next());
   *item = next ? next->index : MUSTER_MAP_END;
   if (attempt != nullptr) *attempt = next ? next->attempt : 0;
@@ -87,7 +94,7 @@ Status Next(const muster_map* map, uint64_t* item, uint32_t* attempt) {
 
 Status Commit(const muster_map* map, uint64_t item, const char* key, unsigned format, ByteView data,
               int64_t took_ns) {
-  MUSTER_TRY(map::Member * member, MemberOf(map));
+  MUSTER_TRY(const MapInUse member, MemberOf(map));
   if (data.data() == nullptr && !data.empty())
     return Fail(Code::kUsage, "data is null and should have {} bytes", data.size());
   if (format > static_cast<unsigned>(map::Format::kPickle))
@@ -98,7 +105,7 @@ Status Commit(const muster_map* map, uint64_t item, const char* key, unsigned fo
 
 Status Finish(const muster_map* map, muster_map_outcome* result) {
   if (result == nullptr) return Fail(Code::kUsage, "muster_map_finish: outcome is null");
-  MUSTER_TRY(map::Member * member, MemberOf(map));
+  MUSTER_TRY(const MapInUse member, MemberOf(map));
   MUSTER_TRY(const map::Outcome outcome, member->Finish());
   *result = {outcome.items,
              outcome.committed,
@@ -116,10 +123,17 @@ Status Finish(const muster_map* map, muster_map_outcome* result) {
 
 }  // namespace
 
-void EndMaps() {
+bool EndMaps(Deadline deadline) {
   Maps& maps = TheMaps();
-  const std::lock_guard lock(maps.mutex);
-  for (muster_map* map : maps.all) map->member.reset();
+  const std::lock_guard ending(maps.ending);
+  std::vector<muster_map*> all;
+  {
+    const std::lock_guard lock(maps.mutex);
+    all = maps.all;
+  }
+  bool ended = true;
+  for (muster_map* map : all) ended = EndOwned(*map, deadline) && ended;
+  return ended;
 }
 
 }  // namespace muster::c
@@ -128,6 +142,7 @@ using muster::ByteView;
 using muster::Duration;
 using muster::Status;
 using muster::c::Guard;
+using muster::c::MapInUse;
 using muster::c::MemberOf;
 
 muster_error* muster_map_begin(muster_comm* world, const muster_map_options* options, muster_map** map) {
@@ -149,7 +164,7 @@ muster_error* muster_map_commit(muster_map* map, uint64_t item, const char* key,
 muster_error* muster_map_fail(muster_map* map, uint64_t item, const char* key, const char* reason,
                               int64_t took_ns) {
   return Guard([&]() -> Status {
-    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    MUSTER_TRY(const MapInUse member, MemberOf(map));
     member->Fail(item, muster::c::TextOf(key), muster::c::TextOf(reason),
                  Duration(std::max<int64_t>(took_ns, 0)));
     return {};
@@ -158,7 +173,7 @@ muster_error* muster_map_fail(muster_map* map, uint64_t item, const char* key, c
 
 muster_error* muster_map_give_back(muster_map* map, uint64_t item) {
   return Guard([&]() -> Status {
-    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    MUSTER_TRY(const MapInUse member, MemberOf(map));
     member->GiveBack(item);
     return {};
   });
@@ -166,7 +181,7 @@ muster_error* muster_map_give_back(muster_map* map, uint64_t item) {
 
 void muster_map_stop(muster_map* map) {
   muster_error_free(Guard([&]() -> Status {
-    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    MUSTER_TRY(const MapInUse member, MemberOf(map));
     member->Stop();
     return {};
   }));
@@ -180,7 +195,7 @@ muster_error* muster_map_read(muster_map* map, uint64_t first, uint64_t count, m
   return Guard([&]() -> Status {
     if (records == nullptr) return muster::Fail(muster::Code::kUsage, "muster_map_read: records is null");
     *records = nullptr;
-    MUSTER_TRY(muster::map::Member * member, MemberOf(map));
+    MUSTER_TRY(const MapInUse member, MemberOf(map));
     auto read = std::make_unique<muster_map_records>();
     MUSTER_TRY(read->records, member->Read(first, count));
     *records = read.release();
@@ -213,8 +228,7 @@ void muster_map_records_free(muster_map_records* records) { delete records; }
 void muster_map_free(muster_map* map) {
   // A forked child must not act for its parent.
   if (map == nullptr || map->pid != getpid()) return;
-  muster::c::Maps& maps = muster::c::TheMaps();
-  const std::lock_guard lock(maps.mutex);
-  maps.all.erase(map);
-  delete map;
+  const std::lock_guard ending(muster::c::TheMaps().ending);
+  // If a call does not end, muster_shutdown tries again.
+  static_cast<void>(muster::c::EndOwned(*map, muster::Deadline::After(muster::c::kCallsEndWithin)));
 }

@@ -321,8 +321,7 @@ MUSTER_FALLIBLE muster_error* muster_broadcast_bytes(muster_comm* comm, const vo
  *   if (error == NULL) error = muster_map_finish(map, &outcome);
  *   muster_map_free(map);
  *
- * muster_map_next, _commit, _fail, _give_back and _stop may be called by several threads at a time; the others by one,
- * and muster_map_free when no other call on the map runs.
+ * muster_map_next, _commit, _fail, _give_back and _stop may be called by several threads at a time; the others by one.
  *
  *   MUSTER_USAGE         an argument, a forked child, after muster_shutdown; a later run has taken the journal over
  *   MUSTER_SYSTEM        the journal cannot be read or written
@@ -431,8 +430,8 @@ MUSTER_EXPORT int muster_map_records_get(const muster_map_records* records, size
                                          muster_map_record* record);
 /* NULL is fine. */
 MUSTER_EXPORT void muster_map_records_free(muster_map_records* records);
-/* Items that this rank still has go to others. Does not wait for other ranks. NULL is fine; does nothing in a
- * forked child. */
+/* Items that this rank still has go to others. Does not wait for other ranks. A call of another thread on it ends with
+ * MUSTER_USAGE, and so does every later one. NULL is fine; does nothing in a forked child. */
 MUSTER_EXPORT void muster_map_free(muster_map* map);
 
 #ifdef __cplusplus

@@ -218,6 +218,12 @@ class GroupMember : public Member {
     shared_->changed.notify_all();
   }
 
+  void Close() override {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->error) shared_->error = Error{Code::kUsage, "this process has ended the map", ""};
+    shared_->changed.notify_all();
+  }
+
   Result<Outcome> Finish() override {
     Stop();
     std::unique_lock lock(shared_->mutex);

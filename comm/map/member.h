@@ -60,6 +60,9 @@ class Member {
   virtual void GiveBack(uint64_t item) = 0;
   // This rank takes no further items (it must end). Next returns absent.
   virtual void Stop() = 0;
+  // For the owner, before it destroys a Member that another thread may be using: calls that wait end with kUsage. Does not
+  // wait for them.
+  virtual void Close() = 0;
   // Every rank calls it. Stops this rank, and gives back its items. BLOCKS, without a limit, until all items have ended
   // and are durable, or the time is up and no rank works. Error: kSystem, the journal could not be written; kUsage, a
   // later run has taken it over; kDisagreement, as Join; or the group's failure.

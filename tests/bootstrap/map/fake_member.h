@@ -71,6 +71,7 @@ class FakeMember : public Member {
     stopped_ = true;
     changed_.notify_all();
   }
+  void Close() override {}
   Result<Outcome> Finish() override {
     const std::lock_guard lock(mutex_);
     Outcome outcome;
