@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -101,23 +102,25 @@ TEST(SendRecv, MustAgreeOnTypeAndCount) {
 
 // The time in which a call waits for its turn is part of its timeout.
 TEST(SendRecv, TakeNoLongerThanTheirTimeout) {
-  constexpr size_t kMoreThanTheKernelTakes = 8'000'000;  // 64 MB
+  constexpr size_t kMoreThanTheKernelTakes = 500'000;  // 4 MB
   constexpr Duration kTimeout = std::chrono::seconds(4);
-  FakeWorld world(BlockLayout({1, 1}));
+  std::promise<Clock::time_point> second_begins;
+  FakeWorld world(BlockLayout({2}));
   world.Run([&](Communicator& c) {
+    std::vector<int64_t> numbers = Numbers(kMoreThanTheKernelTakes, 0);
     if (c.rank() == 1) {
-      std::this_thread::sleep_for(kTimeout * 3 / 4);
+      std::this_thread::sleep_until(second_begins.get_future().get() + kTimeout * 3 / 4);
       return ExpectNumbers(c, 0, kMoreThanTheKernelTakes, 0);
     }
-    std::vector<int64_t> numbers = Numbers(kMoreThanTheKernelTakes, 0);
     std::thread first([&] { EXPECT_EQ(MessageOf(SendNumbers(c, 1, kMoreThanTheKernelTakes, 0)), ""); });
     const auto waits = [&] {
       return std::ranges::any_of(world.group(0).activity().Look(), &OperationState::active);
     };
     while (!waits()) std::this_thread::yield();
-    const auto began = Clock::now();
     CallOptions options;
     options.timeout = kTimeout;
+    const auto began = Clock::now();
+    second_begins.set_value(began);
     const Status second = c.Send(HostBuffer(std::span(numbers)), 1, options);
     const Duration took = Clock::now() - began;
     first.join();
