@@ -154,8 +154,9 @@ MUSTER_FALLIBLE muster_error* muster_init(uint32_t abi_version, const muster_opt
  * Without it the end of this process is a failure of the group. Communicators and maps may still be passed to any
  * function here, which then returns MUSTER_USAGE, -1 or NULL; those of muster_split and muster_map_begin remain to be
  * freed. A call of another thread that waits ends with MUSTER_USAGE; if it does not return within half of
- * timeouts.shutdown, at most 5 s, its memory is kept. Does nothing if there is no group, and in a forked child. Error: the
- * failure of the group, if it has failed or fails during this wait. */
+ * timeouts.shutdown, at most 5 s, its memory is kept. It fails the group if it needs a rank that left more than 2 s ago:
+ * free its communicator first if ranks end further apart. Does nothing if there is no group, and in a forked child.
+ * Error: the failure of the group, if it has failed or fails during this wait. */
 MUSTER_FALLIBLE muster_error* muster_shutdown(void);
 
 /* Makes "rank R on NODE REASON" (MUSTER_PEER_LOST) the failure of the whole group, unless it has one: every

@@ -44,7 +44,8 @@ struct SocketOptions {
   TimeoutOptions timeouts;  // handshake, connect, collective, barrier
   // A rank that has been blocked for this long sends inquiries to the peers that it waits for.
   Duration patience = std::chrono::milliseconds(500);
-  // Time limit for the control plane to name the cause of a lost connection.
+  // Time limit for the control plane to name the cause of a lost connection, and for this process to leave as well if a
+  // peer has left.
   Duration cause_grace = std::chrono::seconds(2);
   // Unproven connections at a time, for each listener; further ones wait in the kernel's queue.
   size_t half_open_limit = 128;

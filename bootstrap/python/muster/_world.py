@@ -136,7 +136,8 @@ def world() -> Communicator:
 
 def shutdown() -> None:
     """Leaves the group and waits, for at most timeouts.shutdown, until no rank needs this one. A program that exits without an
-    exception does it by itself. A call that waits in another thread raises UsageError. Does nothing if there is no group, and in a
+    exception does it by itself. A call that waits in another thread raises UsageError. Such a call fails the group if it needs a rank
+    that left more than 2 s ago: free its communicator first if ranks end further apart. Does nothing if there is no group, and in a
     forked child. Raises the group's failure, if it has one."""
     if _process is None or not is_initialized():
         return

@@ -28,7 +28,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
     case StreamEvent::kTampered:
       return Tampered(peer, "its authentication tag is wrong");
     case StreamEvent::kLeave:
-      return FailLeft(peer);
+      return OnLeave(peer);
     case StreamEvent::kBroken:
       return OnClosed(peer, *stream.connection());
   }
@@ -36,7 +36,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
 }
 
 Status PeerFailures::OnClosed(int peer, Connection& connection) {
-  if (LeftProperly(connection)) return FailLeft(peer);
+  if (LeftProperly(connection)) return OnLeave(peer);
   Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call_)));
   return {};
 }
@@ -49,7 +49,14 @@ void PeerFailures::OnNotConnected(int peer, const LinkFailure& failure) {
 
 void PeerFailures::OnLeft(int peer) { Lose(peer, DescribeLeft(peer), true); }
 
-// The rank has done its work, and so may this one have: a thread may wait for messages that never come.
+// The rank has done its work, and so may this one have: a thread may be in a call that can never end. Of a Recv no other
+// rank depends.
+Status PeerFailures::OnLeave(int peer) {
+  if (call_.operation == Operation::kRecv) return FailLeft(peer);
+  OnLeft(peer);
+  return {};
+}
+
 tl::unexpected<Error> PeerFailures::FailLeft(int peer) {
   Error error{Code::kPeerLost, DescribeLeft(peer), ""};
   if (call_.operation != Operation::kRecv) return Fail(error);
@@ -94,6 +101,7 @@ bool PeerFailures::LeftProperly(Connection& connection) const {
 }
 
 void PeerFailures::Lose(int peer, std::string message, bool left) {
+  if (!IsLost(peer)) lost_.push_back(peer);
   if (loss_) return;
   loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_), left};
 }

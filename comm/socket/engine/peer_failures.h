@@ -3,15 +3,18 @@
 // second).
 //
 // A broken connection is not an error immediately: the control plane may have the cause. The group is failed
-// `cause_grace` later, or at the call's deadline.
+// `cause_grace` later, or at the call's deadline. So it is if a peer has left: if this process leaves as well, its
+// communicator is closed until then, which ends the call.
 //
 // Threads: one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
@@ -50,8 +53,8 @@ class PeerFailures {
   Status NoMemory(uint64_t bytes);
   tl::unexpected<Error> Fail(const Error& error);
 
-  // The first lost peer, until Clear.
-  bool IsLost(int peer) const { return loss_ && loss_->peer == peer; }
+  // Lost peers, until Clear; the first one is reported.
+  bool IsLost(int peer) const { return std::ranges::find(lost_, peer) != lost_.end(); }
   bool any_lost() const { return loss_.has_value(); }
   Deadline report_at() const { return loss_ ? loss_->report_at : Deadline::Never(); }
   tl::unexpected<Error> FailLost() { return loss_->left ? FailLeft(loss_->peer) : Fail(loss_->error); }
@@ -60,6 +63,7 @@ class PeerFailures {
   }
   void Clear() {
     loss_.reset();
+    lost_.clear();
     of_this_call_alone_ = false;
   }
 
@@ -72,6 +76,7 @@ class PeerFailures {
   };
 
   void Lose(int peer, std::string message, bool left = false);
+  Status OnLeave(int peer);
   tl::unexpected<Error> FailLeft(int peer);
   bool LeftProperly(Connection& connection) const;
   std::string DescribeLeft(int peer) const;
@@ -84,6 +89,7 @@ class PeerFailures {
   const Duration cause_grace_;
   const bool sole_reader_;
   std::optional<Loss> loss_;
+  std::vector<int> lost_;
   bool of_this_call_alone_ = false;
 };
 

@@ -315,7 +315,7 @@ def ends_well(comm):
 
 
 def ends_with_threads_that_wait(comm):
-    """Service threads that wait for messages that never come."""
+    """Service threads: they wait for messages that never come, and add up until the program ends."""
 
     def serve():
         buffer = bytearray(8)
@@ -324,13 +324,12 @@ def ends_with_threads_that_wait(comm):
 
     def sum_up():
         while True:
-            part.barrier()
+            part.all_reduce(one)
 
-    part = comm.split(0)
+    part, one = comm.split(0), array.array("d", [1])
     threading.excepthook = lambda arguments: None  # a neighbour that has left
     threading.Thread(target=serve, daemon=True).start()
-    if comm.rank == 0:
-        threading.Thread(target=sum_up, daemon=True).start()
+    threading.Thread(target=sum_up, daemon=True).start()
     muster.barrier()
 
 

@@ -30,7 +30,7 @@ void AwaitWaiting(FakeWorld& world, int rank) {
     const std::vector<OperationState> states = world.group(rank).activity().Look();
     return std::ranges::any_of(states, [](const OperationState& one) { return !one.waiting_for.empty(); });
   };
-  while (!waits()) std::this_thread::yield();
+  while (!waits() && !world.state().failure()) std::this_thread::yield();
 }
 
 TEST(Close, EndsACollectiveThatWaits) {
@@ -78,6 +78,28 @@ TEST(Close, EndsARecvThatWaitsAndTheNextInTurn) {
   const Status after = world.at(0).Recv(HostBuffer(std::span(data[0])), 1);
   ASSERT_FALSE(after);
   EXPECT_EQ(after.error().message, "rank 1 on gpu01 left the group before Recv #1 u8[3]");
+}
+
+// All ranks end, and threads are in a collective: the first rank's leave message is no failure of the others.
+TEST(Close, EndsACollectiveThatAPeerHasLeft) {
+  for (const bool shared : {false, true}) {
+    SocketOptions options = Sharing(shared);
+    options.patience = std::chrono::milliseconds(20);
+    options.cause_grace = std::chrono::minutes(1);
+    FakeWorld world(BlockLayout({3}), options);
+    Meet(world);
+    world.Leave(0);
+    world.Leave(2);
+    Status status;
+    std::thread caller([&] { status = world.at(1).Barrier(); });
+    AwaitWaiting(world, 1);
+    EXPECT_TRUE(world.at(1).Close(Deadline::After(seconds(20))));
+    caller.join();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error(),
+              (Error{Code::kUsage, "Barrier #2: this process has ended the communicator", ""}));
+    EXPECT_EQ(world.state().failure(), std::nullopt);
+  }
 }
 
 TEST(Close, OfACommunicatorThatNoThreadUsesDoesNotWait) {
