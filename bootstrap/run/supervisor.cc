@@ -37,6 +37,7 @@ constexpr Duration kGoneWithin = milliseconds(100);
 constexpr Duration kLeastForReader = seconds(5);
 // For the last lines of the log, after that.
 constexpr Duration kLastLinesWithin = seconds(2);
+constexpr Duration kNoticeSignalsWithin = milliseconds(100);
 
 RunFacts FactsOf(const SupervisorPlan& plan) {
   const config::RunOptions& run = plan.config.run;
@@ -109,7 +110,7 @@ Result<int> Supervisor::Run() {
     LogWarning("{}", gone.error().message);
   }
   // No rank waits for this process now.
-  FlushLog(LastLinesUntil());
+  WriteLastLines();
   relay_->KeepBlocked();
   return *verdict_.status();
 }
@@ -285,6 +286,17 @@ Deadline Supervisor::LastLinesUntil() const {
   const Deadline least = Deadline::After(kLastLinesWithin);
   const Deadline reader = reader_until_.value_or(Deadline::After(ReaderWithin()));
   return least.when() > reader.when() ? least : reader;
+}
+
+// A signal ends the wait for a reader, and changes no status.
+void Supervisor::WriteLastLines() {
+  const Deadline until = LastLinesUntil();
+  for (bool asked = false; !asked && !until.Expired();) {
+    const Deadline part = until.EarlierOf(Deadline::After(kNoticeSignalsWithin));
+    FlushLog(part);
+    if (!part.Expired()) return;
+    while (const auto event = relay_->Next()) asked = asked || process::AsksToEnd(event->number);
+  }
 }
 
 // The reader of standard error has read: it may take lines of the log that were kept.

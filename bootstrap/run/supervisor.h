@@ -66,6 +66,7 @@ class Supervisor {
   void GiveUpOutput();
   Duration ReaderWithin() const;
   Deadline LastLinesUntil() const;
+  void WriteLastLines();
   void OnOutputIdle();
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();

@@ -127,6 +127,15 @@ TEST_F(Output, AReaderThatNeverReadsIsGivenUpAfterAFailure) {
                            "lost: its reader did not take them within 5s\n"));
 }
 
+// The last lines of the log wait for a reader of the full pipe.
+TEST_F(Output, ASignalEndsTheWaitForAReaderOfTheLastLines) {
+  EXPECT_EQ(Run(R"(mkfifo $D/err && exec 9<>$D/err && head -c 65536 /dev/zero >&9
+    timeout 30 bootstrap/cli/muster launch -n 1 --set run.grace=50s --report $D/report -- sh -c 'exit 3' 2>&9 &
+    until [ -e $D/report ]; do sleep 0.05; done
+    kill -TERM $!; wait $!)"),
+            3);
+}
+
 // A server or a copy in the background of a rank.
 TEST_F(Output, AProcessThatIsLeftBehindWritesOnWhileTheRunGoesOn) {
   EXPECT_EQ(Run(R"(mkfifo $D/done
