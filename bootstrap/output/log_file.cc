@@ -36,8 +36,9 @@ Result<UniqueFd> OpenLogFile(const std::string& directory, const std::string& na
   if (file) return file;
   // The reason for a missing directory is more useful than its absence.
   const std::string what = not_made != 0 ? path + ": " + ErrnoText(not_made) : file.error().message;
+  const std::string& hint = file.error().hint;
   return WithHint(Fail(Code::kSystem, "cannot write {}", what),
-                  "choose a run.log_dir that is writable on every node");
+                  hint.empty() ? "choose a run.log_dir that is writable on every node" : hint);
 }
 
 }  // namespace muster::output

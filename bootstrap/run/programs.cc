@@ -10,6 +10,7 @@
 #include "bootstrap/store/master_port.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/hosts.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::run {
 namespace {
@@ -23,6 +24,13 @@ Variables VariablesAlone(const SupervisorPlan& plan) {
   facts.extra = plan.config.run.env;
   facts.extra["MUSTER_LAUNCHER"] = "none";
   return ProgramVariables(plan.environment, facts);
+}
+
+// An error about the limit on open files, with the number that is needed: pipes, and files of run.log_dir.
+Error WithNumberNeeded(const SupervisorPlan& plan, size_t ranks, Error error) {
+  const size_t descriptors = ranks * (plan.config.run.log_dir ? 4 : 2);
+  const Status room = MakeRoomForDescriptors(descriptors, fmt::format("the output of {} ranks", ranks));
+  return room ? std::move(error) : room.error();
 }
 
 }  // namespace
@@ -89,6 +97,8 @@ std::optional<rendezvous::Failure> Programs::Start(const rendezvous::FormedGroup
     std::optional<rendezvous::Failure> failure = StartOne(group, *rank, control);
     if (!failure) continue;
     std::for_each(rank, own_ranks.end(), [this](int rest) { recorder_.NotStarted(rest); });
+    if (failure->error.hint == DescriptorLimitHint())
+      failure->error = WithNumberNeeded(plan_, own_ranks.size(), std::move(failure->error));
     return failure;
   }
   input_->Start();

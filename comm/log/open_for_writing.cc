@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "comm/base/parse.h"
+#include "comm/system/descriptor_room.h"
 #include "comm/system/pipe.h"
 #include "comm/system/proc_file.h"
 #include "comm/system/system_calls.h"
@@ -127,7 +128,8 @@ class Walk {
   }
 
   tl::unexpected<Error> Refuse(std::string_view reason) const {
-    return muster::Fail(Code::kSystem, "{}: {}", path_, reason);
+    return WithHint(Fail(Code::kSystem, "{}: {}", path_, reason),
+                    reason == ErrnoText(EMFILE) ? DescriptorLimitHint() : "");
   }
 
  private:

@@ -28,5 +28,18 @@ TEST(Limits, OnOpenFilesIsTheHardOneForMusterAndTheOldOneForPrograms) {
   EXPECT_EQ(outcome.err, hard_lines);
 }
 
+// The files of run.log_dir come first to the limit, or the pipes.
+TEST(Limits, OnOpenFilesAreNamedWithTheNumberThatIsNeeded) {
+  for (const std::string limit : {"14", "16", "20"}) {
+    const Outcome outcome = RunMuster("launch -n 4 --log-dir " + testing::TempDir() + "/low -- true",
+                                      "MUSTER_LOG_TIME=none sh -c 'ulimit -n " + limit + "; exec \"$@\"' sh");
+    EXPECT_EQ(outcome.status, 71);
+    EXPECT_TRUE(outcome.err.starts_with(
+        "muster: error: the output of 4 ranks needs 64 open files, but the hard limit is " + limit +
+        " (ulimit -Hn) (raise it: LimitNOFILE of slurmd's unit, or /etc/security/limits.conf)\n"))
+        << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace muster::cli

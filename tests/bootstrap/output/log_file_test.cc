@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,18 @@ TEST(OpenLogFile, SaysWhyItCannot) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::kSystem);
   EXPECT_EQ(opened.error().message, "cannot write " + file + "/logs/rank0.0.a.out: Not a directory");
+  EXPECT_EQ(opened.error().hint, "choose a run.log_dir that is writable on every node");
+}
+
+TEST(OpenLogFile, NamesTheLimitOnOpenFiles) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{3, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto opened = OpenLogFile(testing::TempDir(), "rank0.0.a.out");
+  setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().hint, "raise the limit on open files: ulimit -Sn");
 }
 
 TEST(OpenLogFile, AddsToWhatIsThere) {
