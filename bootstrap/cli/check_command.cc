@@ -84,7 +84,8 @@ int Refused(const Environment& environment, const join::StartOptions& asked, res
 // `reports` becomes false on a rank that leaves the JSON object to rank 0.
 Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& reports) {
   const Environment environment = Environment::OfThisProcess();
-  MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
+  MUSTER_TRY(join::StartOptions asked, StartOptionsFrom(shared));
+  asked.command = "muster check";
   const auto started = join::StartUp(environment, asked);
   if (!started) return Refused(environment, asked, started.error(), flags.json);
   reports = started->resolution.tuple.rank == 0;

@@ -67,6 +67,7 @@ Result<join::StartOptions> AskedFor(const SharedFlags& shared, const MapFlags& f
   const std::string list = config::Joined(flags.expected, ", ", config::JsonQuoted);
   if (!list.empty()) set("map.expect", "[" + list + "]");
   asked.group_only = true;
+  asked.command = "muster map";
   return asked;
 }
 

@@ -65,6 +65,7 @@ class Planner {
                                          [this] { return ProcessorsOfThisNode(environment_.All()); });
     asked_.ranks_of_node = ranks_of_node_.value_or(0);
     auto started = join::StartUp(environment_, asked_);
+    asked_.command = wanted_.who == run::WhoRuns::kEveryRank ? "muster run" : "muster once";
     if (wanted_.dry_run)
       return started ? DryRun(*std::move(started)) : tl::unexpected<Error>(started.error().error);
     if (!started) return End(join::ReportStartFailure(environment_, asked_, started.error()));

@@ -252,6 +252,7 @@ Result<rendezvous::JoinRequest> MakeJoinRequest(const Environment& environment, 
                                                 const resolve::Resolution& resolution) {
   MUSTER_TRY(rendezvous::JoinRequest request, PlanJoin(environment, config, asked, resolution));
   MUSTER_TRY(request.secret, SecretOf(environment));
+  request.self.agreement.configuration += fmt::format("command={}\n", asked.command);
   // A map goes on without a leader, but not without the nodes below it in the tree.
   if (asked.group_only) request.fan_out = 0;
   if (resolution.tuple.rank == 0) WarnOfJobEnd(environment, config);

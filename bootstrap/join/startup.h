@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bootstrap/config/config.h"
@@ -23,7 +24,8 @@ struct StartOptions {
   bool stands_for_node = false;   // --nproc-per-node: a rank of the launcher is all ranks of its node
   int ranks_of_node = 0;          // how many those are; 0: unknown
   bool host_memory_only = false;  // DataOptions::host_only
-  bool group_only = false;        // no data plane: EnterGroup's membership has no communicator
+  std::string_view command = "muster::Init alone";  // of muster; all ranks must have the same
+  bool group_only = false;  // no data plane: EnterGroup's membership has no communicator
 };
 
 // File, MUSTER_* variables and --set values. Error: kConfiguration.

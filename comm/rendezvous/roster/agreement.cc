@@ -9,6 +9,9 @@
 namespace muster::rendezvous {
 namespace {
 
+// Beside the keys: each command has settings of its own.
+constexpr std::string_view kCommandKey = "command";
+
 using Settings = std::map<std::string_view, std::string_view>;
 
 Settings ParseSettings(std::string_view text) {
@@ -38,9 +41,23 @@ std::string_view FirstDifference(const Settings& a, const Settings& b) {
 
 std::string_view Has(const ProcessInfo& member) { return member.claims.size() == 1 ? "has" : "have"; }
 
+template <typename T>
+Error Differs(std::string_view what, const ProcessInfo& mine, const T& my_value, const ProcessInfo& other,
+              const T& other_value, std::string hint) {
+  return {Code::kDisagreement,
+          fmt::format("the ranks disagree on the {}: {} {} {}, {} {} {}", what, DescribeProcess(other),
+                      Has(other), other_value, DescribeProcess(mine), Has(mine), my_value),
+          std::move(hint)};
+}
+
 Error ConfigurationDiffers(const ProcessInfo& mine, const ProcessInfo& other) {
   const Settings my_settings = ParseSettings(mine.agreement.configuration);
   const Settings other_settings = ParseSettings(other.agreement.configuration);
+  const std::string_view my_command = ValueOf(my_settings, kCommandKey);
+  const std::string_view other_command = ValueOf(other_settings, kCommandKey);
+  if (my_command != other_command)
+    return Differs(kCommandKey, mine, my_command, other, other_command,
+                   "start the same command on every rank");
   const std::string_view key = FirstDifference(my_settings, other_settings);
   return {Code::kDisagreement,
           fmt::format("the configurations differ in {}: {} {} {}, {} {} {}", key, DescribeProcess(other),
@@ -49,15 +66,6 @@ Error ConfigurationDiffers(const ProcessInfo& mine, const ProcessInfo& other) {
           "give every rank the same file, flags and MUSTER_ variables; \"muster config --explain\" shows "
           "where a value "
           "comes from"};
-}
-
-template <typename T>
-Error Differs(std::string_view what, const ProcessInfo& mine, const T& my_value, const ProcessInfo& other,
-              const T& other_value, std::string hint) {
-  return {Code::kDisagreement,
-          fmt::format("the ranks disagree on the {}: {} {} {}, {} {} {}", what, DescribeProcess(other),
-                      Has(other), other_value, DescribeProcess(mine), Has(mine), my_value),
-          std::move(hint)};
 }
 
 }  // namespace

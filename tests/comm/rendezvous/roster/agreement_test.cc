@@ -79,6 +79,19 @@ TEST(FindDisagreement, TheConfigurationKeyMayBeOnEitherSide) {
             "the configurations differ in c: rank 0 on gpu01 has 3, rank 5 on gpu03 has 4");
 }
 
+// Each command has settings of its own, which are no news beside it.
+TEST(FindDisagreement, AnotherCommandIsNamed) {
+  ProcessInfo mine = PartyOf(0, "gpu01", 8);
+  ProcessInfo other = PartyOf(5, "gpu03", 8);
+  mine.agreement.configuration = "a=1\ncommand=muster run\nmax-restarts=0\n";
+  other.agreement.configuration = "command=muster check\n";
+  EXPECT_EQ(*FindDisagreement(mine, other),
+            (Error{Code::kDisagreement,
+                   "the ranks disagree on the command: rank 5 on gpu03 has muster check, rank 0 on gpu01 has "
+                   "muster run",
+                   "start the same command on every rank"}));
+}
+
 TEST(FindDisagreement, TheMostTellingDifferenceComesFirst) {
   const ProcessInfo mine = PartyOf(0, "gpu01", 8);
   ProcessInfo other = PartyOf(5, "gpu03", 9);
