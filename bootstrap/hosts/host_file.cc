@@ -1,6 +1,7 @@
 #include "bootstrap/hosts/host_file.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/base/parse.h"
 
@@ -20,6 +21,14 @@ std::vector<std::string_view> Words(std::string_view line) {
     words.push_back(line.substr(0, end));
     line.remove_prefix(end);
   }
+}
+
+// mpirun's "alpha:4". An IPv6 address has more colons.
+Status CheckForm(std::string_view name) {
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos || !ParseInteger<int>(name.substr(colon + 1))) return {};
+  return WithHint(Fail(Code::kConfiguration, "\"{}\" is not the name of a machine", name),
+                  fmt::format("write \"{} slots={}\"", name.substr(0, colon), name.substr(colon + 1)));
 }
 
 // A name that begins so would be an option to ssh.
@@ -42,6 +51,7 @@ Result<int> SlotsIn(const std::vector<std::string_view>& words) {
 Status AddLine(const std::vector<std::string_view>& words, HostFile& hosts) {
   const std::string_view name = words.front();
   if (!IsHostName(name)) return Fail(Code::kConfiguration, "\"{}\" is not the name of a machine", name);
+  MUSTER_CHECK(CheckForm(name));
   if (std::ranges::find(hosts.hosts, name) != hosts.hosts.end()) {
     return Fail(Code::kConfiguration, "{} is named twice", name);
   }
@@ -69,8 +79,9 @@ Result<HostFile> ParseHostFile(std::string_view text, std::string_view file) {
     ++number;
     const std::vector<std::string_view> words = Words(line);
     if (words.empty()) continue;
-    if (const Status added = AddLine(words, hosts); !added) {
-      return Fail(Code::kConfiguration, "{}:{}: {}", file, number, added.error().message);
+    if (Status added = AddLine(words, hosts); !added) {
+      added.error().message.insert(0, fmt::format("{}:{}: ", file, number));
+      return tl::unexpected<Error>(std::move(added).error());
     }
   }
   if (hosts.hosts.empty()) return Fail(Code::kConfiguration, "{} names no machine", file);

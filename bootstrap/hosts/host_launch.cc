@@ -1,6 +1,7 @@
 #include "bootstrap/hosts/host_launch.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -17,7 +18,8 @@ namespace muster::hosts {
 namespace {
 
 constexpr int kSshFailed = 255;
-constexpr int kInsteadOf255 = 254;
+// A shell's status for a signal that does not exist: no status of a program, as a rule.
+constexpr int kInsteadOf255 = 193;
 
 // For a POSIX shell, on one line: $n is a newline.
 std::string Quoted(std::string_view text) {
@@ -162,8 +164,10 @@ void HostLaunch::OnEnded(Machine& machine) {
   if (exit.ok()) return;
   const bool unreached = exit.signal != 0 || exit.code == kSshFailed;
   if (!status_ && unreached) {
-    LogError("{} has no ranks of this group: {} ended with {}", machine.host, plan_.ssh.front(),
-             exit.Describe());
+    LogError(
+        "{0} has no ranks of this group: {1} ended with {2} (check that this works without a password: {3} "
+        "{0} {4} --version)",
+        machine.host, plan_.ssh.front(), exit.Describe(), fmt::join(plan_.ssh, " "), plan_.launch.front());
   }
   const int code = exit.signal == 0 && exit.code == kInsteadOf255 ? kSshFailed : exit.ShellStatus();
   if (!status_) status_ = unreached ? ExitStatus(Code::kPeerLost) : code;

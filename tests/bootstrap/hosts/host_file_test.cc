@@ -38,5 +38,14 @@ TEST(HostFile, RefusesEverythingElse) {
   }
 }
 
+TEST(HostFile, OfMpirunHasARemedy) {
+  const auto hosts = ParseHostFile("alpha:4\n", "hosts.txt");
+  ASSERT_FALSE(hosts);
+  EXPECT_EQ(hosts.error(),
+            (Error{Code::kConfiguration, "hosts.txt:1: \"alpha:4\" is not the name of a machine",
+                   "write \"alpha slots=4\""}));
+  EXPECT_EQ(ParseHostFile("fd00::5\nssh://alpha:22\n", "f"), (HostFile{{"fd00::5", "ssh://alpha:22"}, {}}));
+}
+
 }  // namespace
 }  // namespace muster::hosts

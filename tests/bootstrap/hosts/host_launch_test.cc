@@ -1,5 +1,6 @@
 #include "bootstrap/hosts/host_launch.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -86,8 +87,10 @@ TEST_F(HostLaunchTest, PassesOnAnyText) {
 // Only ssh's own 255 means that a machine cannot be reached.
 TEST_F(HostLaunchTest, TellsAProgramsExit255FromSshs) {
   const LogCapture log(LogLevel::kInfo);
-  Launch("exit 255");
-  EXPECT_EQ(HostLaunch(plan).Run(), 255);
+  for (const int status : {255, 254}) {
+    Launch("exit " + std::to_string(status));
+    EXPECT_EQ(HostLaunch(plan).Run(), status);
+  }
   EXPECT_EQ(log.Text(), "");
 }
 
@@ -103,7 +106,10 @@ TEST_F(HostLaunchTest, EndsTheOthersWhereOneCannotBeReached) {
   Launch("cat >/dev/null; echo ended >$HOST");
   EXPECT_EQ(HostLaunch(plan).Run(), 69);
   EXPECT_EQ(Read("beta"), "ended\n");
-  EXPECT_EQ(log.Text(), "muster: error: alpha has no ranks of this group: /bin/sh ended with exit 255\n");
+  EXPECT_EQ(log.Text(),
+            "muster: error: alpha has no ranks of this group: /bin/sh ended with exit 255 (check that this "
+            "works without a password: " +
+                fmt::format("{}", fmt::join(plan.ssh, " ")) + " alpha /usr/bin/env --version)\n");
 }
 
 TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
@@ -123,7 +129,8 @@ TEST_F(HostLaunchTest, EndsTheOthersWhereOneHasNoMuster) {
   const LogCapture log(LogLevel::kInfo);
   plan.launch = {folder + "/muster"};
   EXPECT_EQ(HostLaunch(plan).Run(), 69);
-  EXPECT_THAT(log.Text(), testing::EndsWith("has no ranks of this group: /bin/sh ended with exit 255\n"));
+  EXPECT_THAT(log.Text(),
+              testing::HasSubstr("has no ranks of this group: /bin/sh ended with exit 255 (check that "));
 }
 
 // ssh reads a password from the terminal: the kernel stops a process that is not in the foreground.
