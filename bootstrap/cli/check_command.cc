@@ -11,6 +11,7 @@
 #include "bootstrap/check/session.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
+#include "bootstrap/cli/supervised.h"
 #include "bootstrap/resolve/resolve_report.h"
 #include "comm/log/log.h"
 
@@ -89,6 +90,8 @@ Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& repo
   const auto started = join::StartUp(environment, asked);
   if (!started) return Refused(environment, asked, started.error(), flags.json);
   reports = started->resolution.tuple.rank == 0;
+  WarnOfNoLauncher(environment, started->effective.config, started->resolution, "muster check",
+                   "-- muster check");
   MUSTER_TRY(check::CheckSession session,
              check::OpenCheckSession(environment, started->effective, asked, started->resolution));
   return CheckGroup(session, environment, flags);

@@ -45,6 +45,12 @@ Result<join::RankBlock> BlockOf(const RankTuple& tuple, int ranks) {
   return join::RankBlock{tuple.rank, tuple.world_size, ranks};
 }
 
+bool HasSrun(const Environment& environment) {
+  const std::vector<std::string> path = {fmt::format("PATH={}", environment.Get("PATH").value_or(""))};
+  return std::ranges::any_of(process::ExecCandidates("srun", path),
+                             [](const std::string& file) { return access(file.c_str(), X_OK) == 0; });
+}
+
 class Planner {
  public:
   Planner(const SharedFlags& flags, const Supervised& wanted) : flags_(flags), wanted_(wanted) {}
@@ -59,13 +65,13 @@ class Planner {
  private:
   Result<int> RunAll() {
     MUSTER_TRY(asked_, StartOptionsFrom(flags_));
+    asked_.command = wanted_.who == run::WhoRuns::kEveryRank ? "muster run" : "muster once";
     asked_.stands_for_node = !wanted_.ranks_per_node.empty();
     if (asked_.stands_for_node)
       ranks_of_node_ = ParseRanksPerNode("--nproc-per-node", wanted_.ranks_per_node,
                                          [this] { return ProcessorsOfThisNode(environment_.All()); });
     asked_.ranks_of_node = ranks_of_node_.value_or(0);
     auto started = join::StartUp(environment_, asked_);
-    asked_.command = wanted_.who == run::WhoRuns::kEveryRank ? "muster run" : "muster once";
     if (wanted_.dry_run)
       return started ? DryRun(*std::move(started)) : tl::unexpected<Error>(started.error().error);
     if (!started) return End(join::ReportStartFailure(environment_, asked_, started.error()));
@@ -130,18 +136,8 @@ class Planner {
     const auto& command = wanted_.command.empty() ? effective_.config.run.command : wanted_.command;
     if (command.empty()) return;
     WarnOfMpi(command, environment_.All(), Block().ranks);
-    const bool unlaunched = resolve::HasRole(tuple.launcher, resolve::LauncherRole::kAlone) &&
-                            effective_.config.launcher == "auto";
-    if (!unlaunched || resolution_.allocation || asked_.stands_for_node || !HasSrun()) return;
-    LogWarning(
-        "no launcher started this process: it is a world of one (ranks of a job: srun muster run ...; ranks "
-        "on this machine: muster launch -n N ...; to silence this warning: --launcher none)");
-  }
-
-  bool HasSrun() const {
-    const std::vector<std::string> path = {fmt::format("PATH={}", environment_.Get("PATH").value_or(""))};
-    return std::ranges::any_of(process::ExecCandidates("srun", path),
-                               [](const std::string& file) { return access(file.c_str(), X_OK) == 0; });
+    if (!asked_.stands_for_node)
+      WarnOfNoLauncher(environment_, effective_.config, resolution_, "muster run ...", "...");
   }
 
   join::RankBlock Block() const {
@@ -215,6 +211,18 @@ class Planner {
 };
 
 }  // namespace
+
+void WarnOfNoLauncher(const Environment& environment, const config::Config& config,
+                      const resolve::Resolution& resolution, std::string_view in_job,
+                      std::string_view launched) {
+  const bool unlaunched =
+      resolve::HasRole(resolution.tuple.launcher, resolve::LauncherRole::kAlone) && config.launcher == "auto";
+  if (!unlaunched || resolution.allocation || !HasSrun(environment)) return;
+  LogWarning(
+      "no launcher started this process: it is a world of one (ranks of a job: srun {}; ranks on this "
+      "machine: muster launch -n N {}; to silence this warning: --launcher none)",
+      in_job, launched);
+}
 
 Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_run) {
   return Planner(flags, asked_to_run).Run();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bootstrap/cli/flags.h"
@@ -22,5 +23,11 @@ struct Supervised {
 // Resolves, joins the group and runs the program: the exit status. BLOCKS until all is over. Error: before
 // anything was started.
 Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_run);
+
+// A warning if the one rank of a command was perhaps not meant: no launcher, no allocation, but srun in PATH. `in_job`
+// is behind srun, `launched` behind muster launch -n N.
+void WarnOfNoLauncher(const Environment& environment, const config::Config& config,
+                      const resolve::Resolution& resolution, std::string_view in_job,
+                      std::string_view launched);
 
 }  // namespace muster::cli

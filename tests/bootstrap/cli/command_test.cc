@@ -1,5 +1,6 @@
 // The `muster` command as its users meet it: exit codes, messages, and what goes to stdout and what to
 // stderr.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -7,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -355,3 +358,25 @@ TEST(Resolve, ABatchScriptIsRefusedWithAdvice) {
 
 }  // namespace
 }  // namespace muster::cli
+// On a node where users start ranks with srun.
+TEST(WithoutALauncher, TheOneRankIsAWarning) {
+  const std::string folder = testing::TempDir() + "/with_srun";
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink("/bin/true", folder + "/srun");
+  std::ofstream(folder + "/items.txt") << "a\n";
+  const std::string items = " --items " + folder + "/items.txt --output " + folder + "/out -- true";
+  for (const auto& [words, in_job, launched] : {std::tuple("run -- true", "run ...", "..."),
+                                                {"check --quick", "check", "-- muster check"},
+                                                {"map", "map ...", "-- muster map ..."}}) {
+    const Outcome outcome =
+        RunMuster(words + (words == std::string("map") ? items : ""), "PATH=" + folder + ":\"$PATH\"");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(
+        outcome.err,
+        HasSubstr(fmt::format("warning: no launcher started this process: it is a world of one (ranks of a "
+                              "job: srun muster {}; ranks on this machine: muster launch -n N {}; to silence "
+                              "this warning: --launcher none)\n",
+                              in_job, launched)));
+  }
+}
+
