@@ -18,7 +18,12 @@ namespace {
 Finding ExamineIdentity(const Environment& environment, const config::Config& config, Deadline deadline) {
   const Result<std::optional<auth::JobSecret>> secret = join::SecretOf(environment);
   if (!secret) {
-    return {"identity", Health::kProblem, secret.error().message, "no group forms", secret.error().hint, {}};
+    return {"identity",
+            Health::kProblem,
+            secret.error().message,
+            "groups of several nodes do not form",
+            secret.error().hint,
+            {}};
   }
   const bool known = secret->has_value();
   return JudgeAuthentication(LookAtAuthentication(auth::kDefaultMungeSocket, known, deadline),
@@ -64,10 +69,8 @@ Finding JudgeLaunch(const tl::expected<resolve::Resolution, resolve::Refusal>& r
   finding.found = error.message;
   finding.remedy = error.hint;
   finding.facts = {{"launcher", ""}, {"code", std::string(CodeName(error.code))}};
-  if (error.code != Code::kNotLaunched) {
-    finding.health = Health::kProblem;
-    finding.cost = "muster run exits here immediately";
-  }
+  finding.health = error.code == Code::kNotLaunched ? Health::kNote : Health::kProblem;
+  finding.cost = "muster run exits here immediately";
   return finding;
 }
 

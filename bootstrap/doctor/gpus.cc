@@ -82,8 +82,9 @@ Finding JudgeGpus(const GpuFacts& facts) {
     finding.health = Health::kNote;
     if (finding.remedy.empty()) finding.remedy = part->error().hint;
   }
-  if (finding.health == Health::kNote)
-    finding.cost = "muster's own collectives go over sockets; PyTorch's NCCL is the program's own";
+  if (finding.health == Health::kOk) return finding;
+  finding.cost = "muster's own collectives go over sockets; PyTorch's NCCL is the program's own";
+  if (finding.remedy.empty()) finding.remedy = "run nvidia-smi: it must list the GPUs";
   return finding;
 }
 

@@ -13,6 +13,8 @@
 namespace muster::doctor {
 namespace {
 
+constexpr const char* kOneNode = "groups have one node only";
+
 std::vector<std::string> NamesIn(const char* directory) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -74,7 +76,8 @@ Finding JudgeNetwork(const std::vector<net::LocalInterface>& interfaces,
     finding.health = Health::kNote;
     finding.found = fmt::format("no interface that leads to other nodes{}{}", infiniband.empty() ? "" : "; ",
                                 finding.found);
-    finding.cost = "groups have one node only";
+    finding.cost = kOneNode;
+    finding.remedy = "bring up an interface with an address that other nodes reach: ip address";
   }
   return finding;
 }
@@ -82,7 +85,7 @@ Finding JudgeNetwork(const std::vector<net::LocalInterface>& interfaces,
 Finding ExamineNetwork() {
   const Result<std::vector<net::LocalInterface>> interfaces = net::LocalInterfaces();
   if (!interfaces) {
-    return {"network", Health::kProblem, interfaces.error().message, "groups have one node only", "", {}};
+    return {"network", Health::kProblem, interfaces.error().message, kOneNode, interfaces.error().hint, {}};
   }
   return JudgeNetwork(*interfaces, NamesIn("/sys/class/infiniband"));
 }

@@ -46,7 +46,10 @@ Finding JudgeSlurm(const SlurmFacts& facts) {
     const bool absent = facts.version.error().code == Code::kConfiguration;
     finding.health = absent && facts.job.empty() ? Health::kOk : Health::kNote;
     finding.found = absent ? "no srun in PATH" : facts.version.error().message;
-    finding.cost = finding.health == Health::kOk ? "" : "ranks are not started by srun from here";
+    if (finding.health == Health::kOk) return finding;
+    finding.cost = "ranks are not started by srun from here";
+    finding.remedy = absent ? "add the directory of srun to PATH, for example with the module of Slurm"
+                            : "run srun --version: it must print its version";
     return finding;
   }
   finding.found = *facts.version;

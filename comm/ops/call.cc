@@ -68,7 +68,8 @@ Error Disagreement(const Roster& roster, int rank, const Call& call, int other_r
 
 Error NoMemory(const Roster& roster, int rank, const Call& call) {
   return Error{Code::kSystem,
-               fmt::format("{} has no memory for {}", DescribeRank(roster, rank), Describe(call)), ""};
+               fmt::format("{} has no memory for {}", DescribeRank(roster, rank), Describe(call)),
+               "start fewer ranks on a node, or request more memory: --mem"};
 }
 
 Error EarlierDisagreement(const Roster& roster, int lower_rank, int higher_rank, const Call& call) {

@@ -86,8 +86,9 @@ Status PeerFailures::DisagreedBefore(int peer) {
 }
 
 Status PeerFailures::NoMemory(uint64_t bytes) {
-  return Fail(
-      {Code::kSystem, fmt::format("{} has no memory for {} bytes in {}", Own(), bytes, Describe(call_)), ""});
+  Error error = muster::NoMemory(group_.roster(), group_.rank(), call_);
+  error.message = fmt::format("{} has no memory for {} bytes in {}", Own(), bytes, Describe(call_));
+  return Fail(error);
 }
 
 tl::unexpected<Error> PeerFailures::Fail(const Error& error) {

@@ -35,6 +35,13 @@ TEST(JudgeGpus, NoNcclIsANoteWithWhatToDo) {
   EXPECT_EQ(finding.remedy, "set NCCL_HOME");
 }
 
+TEST(JudgeGpus, NoDriverIsANoteWithWhatToDo) {
+  GpuFacts facts = Four();
+  facts.cuda = Fail(Code::kSystem, "CUDA finds no driver");
+  EXPECT_EQ(JudgeGpus(facts).health, Health::kNote);
+  EXPECT_EQ(JudgeGpus(facts).remedy, "run nvidia-smi: it must list the GPUs");
+}
+
 TEST(JudgeGpus, NoneIsFine) {
   EXPECT_EQ(JudgeGpus({}).health, Health::kOk);
   EXPECT_EQ(JudgeGpus({}).found, "none: collectives of muster go over sockets");

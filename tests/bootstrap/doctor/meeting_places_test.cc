@@ -41,6 +41,7 @@ TEST(JudgeNetwork, LoopbackAloneIsANote) {
   const Finding finding = JudgeNetwork({At("lo", "127.0.0.1")}, {});
   EXPECT_EQ(finding.health, Health::kNote);
   EXPECT_EQ(finding.found, "no interface that leads to other nodes");
+  EXPECT_EQ(finding.remedy, "bring up an interface with an address that other nodes reach: ip address");
 }
 
 }  // namespace

@@ -45,12 +45,12 @@ TEST(Worst, AProblemOutweighsNotes) {
   EXPECT_EQ(Worst(findings), Health::kProblem);
 }
 
-TEST(JudgeLaunch, ARefusalIsAProblemAndNoLaunchIsNone) {
+TEST(JudgeLaunch, ARefusalIsAProblemAndNoLaunchIsANote) {
   resolve::Refusal refusal;
   refusal.error = {Code::kBadEnvironment, "SLURM_PROCID is x", "unset it"};
   EXPECT_EQ(JudgeLaunch(tl::unexpected<resolve::Refusal>(refusal)).health, Health::kProblem);
   refusal.error.code = Code::kNotLaunched;
-  EXPECT_EQ(JudgeLaunch(tl::unexpected<resolve::Refusal>(refusal)).health, Health::kOk);
+  EXPECT_EQ(JudgeLaunch(tl::unexpected<resolve::Refusal>(refusal)).health, Health::kNote);
   resolve::Resolution resolution;
   resolution.tuple.launcher = "slurm";
   resolution.tuple.rank = 3;

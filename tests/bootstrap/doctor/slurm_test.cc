@@ -45,8 +45,11 @@ TEST(JudgeSlurm, NoSlurmIsFineOutsideAJob) {
   EXPECT_EQ(JudgeSlurm(facts).health, Health::kOk);
   facts.job = "7";
   EXPECT_EQ(JudgeSlurm(facts).health, Health::kNote);
+  EXPECT_EQ(JudgeSlurm(facts).remedy,
+            "add the directory of srun to PATH, for example with the module of Slurm");
   facts.version = Fail(Code::kSystem, "srun ended with 1: no configuration");
   EXPECT_EQ(JudgeSlurm(facts).found, "srun ended with 1: no configuration");
+  EXPECT_EQ(JudgeSlurm(facts).remedy, "run srun --version: it must print its version");
 }
 
 }  // namespace

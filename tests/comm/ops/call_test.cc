@@ -74,7 +74,8 @@ TEST(Disagreement, OfAnEarlierCallNamesTheRanksAndTheCallThatFoundIt) {
 TEST(NoMemory, NamesTheRankAndTheCall) {
   const Error error = NoMemory(socket::MakeRoster(socket::BlockLayout({2})), 1,
                                MakeCall(Operation::kAllReduce, 42, DataType::kF32, 1024));
-  EXPECT_EQ(error, (Error{Code::kSystem, "rank 1 on gpu01 has no memory for AllReduce #42 f32[1024]", ""}));
+  EXPECT_EQ(error, (Error{Code::kSystem, "rank 1 on gpu01 has no memory for AllReduce #42 f32[1024]",
+                          "start fewer ranks on a node, or request more memory: --mem"}));
 }
 
 }  // namespace
