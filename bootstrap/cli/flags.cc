@@ -28,7 +28,7 @@ CLI::Option* AddProgram(CLI::App& command, const std::shared_ptr<std::vector<std
   command.positionals_at_end();
   return command.add_option_function<std::vector<std::string>>(
       kProgramArgument, [words](const std::vector<std::string>& marked) { *words = UnmarkProgram(marked); },
-      "the program and its arguments, after --");
+      "the program and its arguments, after -- and all options of muster");
 }
 
 std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {

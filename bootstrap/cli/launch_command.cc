@@ -1,5 +1,6 @@
 // muster launch: local ranks without a launcher, on this machine or on several.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 
 #include "bootstrap/cli/commands.h"
@@ -42,12 +43,14 @@ Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
     return Fail(Code::kUsage, "--hosts names all machines: leave --nnodes and --node-rank out");
   }
   if (launch.ranks.empty()) {
-    // "muster launch 4 prog"
+    // "muster launch 4 prog", "muster launch prog -n 4"
     const bool counted = launch.command.size() > 1 && ParseInteger<int>(launch.command.front());
+    const bool behind = std::ranges::find(launch.command, "-n") != launch.command.end();
     return WithHint(Fail(Code::kUsage, "muster launch needs the number of ranks: -n N"),
                     counted
                         ? fmt::format("muster launch -n {} -- {} ...", launch.command[0], launch.command[1])
-                        : "muster launch -n 4 -- CMD ARGS...");
+                    : behind ? "write -n in front of the program: muster launch -n 4 -- CMD ARGS..."
+                             : "muster launch -n 4 -- CMD ARGS...");
   }
   const auto& endpoint = asked.explicit_tuple.endpoint;
   if (launch.nodes == 1) {
@@ -64,7 +67,8 @@ Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
         "free port on the machine with --node-rank 0, the same everywhere");
   }
   if (launch.node < launch.nodes) return {};
-  return Fail(Code::kUsage, "--node-rank {} is not below --nnodes {}", launch.node, launch.nodes);
+  return WithHint(Fail(Code::kUsage, "--node-rank {} is not below --nnodes {}", launch.node, launch.nodes),
+                  "correct it: machines count from 0");
 }
 
 Result<rendezvous::JoinRequest> MakeJoin(const Environment& environment, const config::Config& config,

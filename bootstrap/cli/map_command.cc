@@ -67,8 +67,8 @@ Result<join::StartOptions> AskedFor(const SharedFlags& shared, const MapFlags& f
   set("map.slots", flags.slots);
   const std::string list = config::Joined(flags.expected, ", ", config::JsonQuoted);
   if (!list.empty()) set("map.expect", "[" + list + "]");
-  asked.group_only = true;
   asked.command = "muster map";
+  asked.group_only = true;
   return asked;
 }
 

@@ -246,7 +246,14 @@ Status ApplySet(const std::string& set, EffectiveConfig& effective) {
                     fmt::format("it has {}", KeysOfSection(path)));
   }
   const Key* key = FindKey(path);
-  if (key == nullptr) return UnknownKey("--set", path);
+  if (key == nullptr) {
+    // "run.env.A=1": an entry of a map.
+    const std::string map = path.substr(0, path.rfind('.'));
+    if (FindKey(map) == nullptr) return UnknownKey("--set", path);
+    return WithHint(
+        Fail(Code::kConfiguration, "--set: unknown key {}", JsonQuoted(path)),
+        fmt::format("write --set '{}={{{}: {}}}'", map, path.substr(map.size() + 1), set.substr(equals + 1)));
+  }
   return ApplySingle(*key, set.substr(equals + 1), "--set " + path, "--set", effective);
 }
 

@@ -108,7 +108,7 @@ void SetFirstVerdict(Entry& entry) {
     entry.reason = malformed->error.message;
   } else {
     entry.verdict = "overruled";
-    entry.reason = Describe(*entry.candidate());
+    entry.reason = entry.role() == LauncherRole::kAlone ? "a world of one" : Describe(*entry.candidate());
   }
 }
 
@@ -181,7 +181,11 @@ Outcome Resolver::RunForced(std::string_view name) {
     return Refuse({code,
                    fmt::format("launcher {} was requested, but {}{}", name,
                                absent->reason.substr(0, 3) == "no " ? "there is " : "", absent->reason),
-                   {}});
+                   code == Code::kUsage
+                       ? "write --rank R --world-size N"
+                       : fmt::format("start this process with {}, or leave the launcher to muster: "
+                                     "--launcher auto",
+                                     entry.role() == LauncherRole::kSlurm ? "srun" : name)});
   }
   if (const auto* incomplete = entry.incomplete())
     return incomplete->pmix_may_know ? RefuseOrAsk(incomplete->error) : Refuse(incomplete->error);

@@ -22,6 +22,11 @@ constexpr Reading kNodesOfLauncher = Instead(
     "let the launcher start one process a node: srun -N {} --ntasks-per-node=1 muster run --nproc-per-node N "
     "-- CMD; "
     "without a scheduler: muster launch --nnodes {} --node-rank R --endpoint HOST:PORT -n N -- CMD");
+// Of `muster map` and `muster check`, which run in every rank.
+constexpr Reading kEachRank = Instead(
+    "let a launcher start each rank: srun -n {} muster ...; on this machine: muster launch -n {} -- muster "
+    "...");
+constexpr Reading kEachNode = Instead("let the launcher start ranks on the nodes: srun -N {} muster ...");
 constexpr Reading kNodeOfLauncher =
     Instead("leave it out: the launcher sets it; without a launcher: muster launch --node-rank {}");
 constexpr Reading kHostsOfLauncher =
@@ -48,7 +53,7 @@ constexpr Reading kExport = kTrueAnyway;
 
 constexpr auto kHabits = std::to_array<Habit>({
     // torchrun
-    {"nnodes", true, kNodesOfLauncher, kOwn},
+    {"nnodes", true, kNodesOfLauncher, kOwn, kEachNode},
     {"node-rank", true, kNodeOfLauncher, kOwn},
     {"rdzv-endpoint", true, Same("--endpoint"), Same("--endpoint")},
     {"rdzv-backend", true, kNoBackend, kNoBackend},
@@ -69,8 +74,8 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"role", true, kLeaveOut, kLeaveOut},
     {"local-addr", true, kAddressHere, kAddressHere},
     // mpirun, mpiexec
-    {"np", true, kRanksOfLauncher, Same("-n")},
-    {"n", true, kRanksOfLauncher, kOwn},
+    {"np", true, kRanksOfLauncher, Same("-n"), kEachRank},
+    {"n", true, kRanksOfLauncher, kOwn, kEachRank},
     {"npernode", true, Same("--nproc-per-node"), Same("-n")},
     {"ppn", true, Same("--nproc-per-node"), Same("-n")},
     {"hostfile", true, kHostsOfLauncher, Same("--hosts")},
@@ -89,10 +94,10 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"mca", true, kLeaveOut, kLeaveOut},
     {"genv", true, kLeaveOut, kLeaveOut},
     // srun
-    {"ntasks", true, kRanksOfLauncher, Instead("write -n N: the ranks on each machine")},
+    {"ntasks", true, kRanksOfLauncher, Instead("write -n N: the ranks on each machine"), kEachRank},
     {"ntasks-per-node", true, Same("--nproc-per-node"), Same("-n")},
-    {"nodes", true, kNodesOfLauncher, Same("--nnodes")},
-    {"N", true, kNodesOfLauncher, Same("--nnodes")},
+    {"nodes", true, kNodesOfLauncher, Same("--nnodes"), kEachNode},
+    {"N", true, kNodesOfLauncher, Same("--nnodes"), kEachNode},
     {"export", true, kOfSrun, kInherited},
     {"cpus-per-task", true, kOfSrun, kPlacement},
     {"cpu-bind", true, kOfSrun, kPlacement},
@@ -104,7 +109,7 @@ constexpr auto kHabits = std::to_array<Habit>({
     {"partition", true, kOfSrun, kLeaveOut},
     {"p", true, kOfSrun, kLeaveOut},
     // Accelerate, DeepSpeed
-    {"num-processes", true, kRanksOfLauncher, Instead("write -n N: the ranks on each machine")},
+    {"num-processes", true, kRanksOfLauncher, Instead("write -n N: the ranks on each machine"), kEachRank},
     {"num-gpus", true, Same("--nproc-per-node"), Same("-n")},
     {"num-machines", true, kNodesOfLauncher, Same("--nnodes")},
     {"num-nodes", true, kNodesOfLauncher, Same("--nnodes")},

@@ -27,6 +27,7 @@ struct Habit {
   bool takes_value;
   Reading run;
   Reading launch;
+  Reading member = {};  // muster map, muster check
 };
 
 std::span<const Habit> Habits();

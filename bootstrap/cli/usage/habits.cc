@@ -166,6 +166,7 @@ class Translation {
   const Habit::Reading& Of(const Habit& habit) const {
     static constexpr Habit::Reading kNone;
     if (own_.command == "run") return habit.run;
+    if (own_.command == "map" || own_.command == "check") return habit.member;
     return own_.command == "launch" ? habit.launch : kNone;
   }
 

@@ -11,6 +11,10 @@
 
 namespace muster::cli {
 
+// Whether an option is written with a typographic dash: the first word that is no option begins so, in front of `--`.
+// Error: kUsage.
+Status CheckDashes(const OwnOptions& own, const std::vector<std::string>& words);
+
 // `words`: those after the command's name. Without the words of the program if an option in front of `--` lacks its
 // value.
 std::vector<std::string> MarkProgram(const OwnOptions& own, std::vector<std::string> words);

@@ -9,13 +9,14 @@
 #include "comm/base/unique_fd.h"
 
 namespace muster::config {
-namespace {
 
 tl::unexpected<Error> CannotRead(const std::filesystem::path& file) {
-  return Fail(Code::kConfiguration, "cannot read {}: {}", file.native(), ErrnoText(errno));
+  auto failure = Fail(Code::kConfiguration, "cannot read {}: {}", file.native(), ErrnoText(errno));
+  std::error_code unknown;
+  const std::string from = file.is_relative() ? std::filesystem::current_path(unknown).native() : "";
+  return WithHint(std::move(failure), fmt::format("give a file that this user can read{}{}",
+                                                  from.empty() ? "" : "; a relative path begins at ", from));
 }
-
-}  // namespace
 
 Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limit) {
   // O_NONBLOCK: opening a pipe without a writer would wait for ever.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bootstrap/config/text/quote.h"
+#include "bootstrap/config/text/read_file.h"
 #include "bootstrap/config/text/utf8.h"
 #include "bootstrap/map/items/record_index.h"
 #include "comm/base/unique_fd.h"
@@ -143,7 +144,7 @@ class ItemFile : public ItemSource {
 Result<std::unique_ptr<ItemSource>> OpenItemFile(const std::string& path, std::string_view class_field) {
   MUSTER_CHECK(FormatOf(path));
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) return Fail(Code::kConfiguration, "cannot read {}: {}", path, ErrnoText(errno));
+  if (!file) return config::CannotRead(path);
   return ReadItemFile(std::move(file), path, class_field);
 }
 

@@ -33,7 +33,7 @@ Probed ProbeExplicit(const Environment&, const ProbeContext& context) {
   candidate.tuple.world_size = *flags.world_size;
   candidate.tuple.local_rank = flags.local_rank;
   if (auto status = CheckBounds(candidate.tuple, kFlags); !status) {
-    return Malformed{Error{Code::kUsage, status.error().message, {}}};
+    return Malformed{Error{Code::kUsage, status.error().message, "correct it: ranks count from 0"}};
   }
   candidate.sources = {{"rank", "--rank", {}}, {"world_size", "--world-size", {}}};
   if (flags.local_rank) candidate.sources.push_back({"local_rank", "--local-rank", {}});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
 #include "bootstrap/config/text/nearest.h"
 #include "bootstrap/resolve/launchers/rows.h"
@@ -21,17 +22,18 @@ constexpr Launcher kUnknown{};
 
 char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-// Whether `word` stands in `text` by itself: not as a part of a word, and not before "'s".
-bool Mentions(std::string_view text, std::string_view word) {
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
-  };
+// Whether `word` is an element of this list: "Open MPI's mpirun" and "mpirun (MPI), jsrun" have mpirun.
+bool Lists(std::string_view text, std::string_view word) {
   const auto same = [](char a, char b) { return Lower(a) == Lower(b); };
   for (auto at = text.begin();; ++at) {
     at = std::search(at, text.end(), word.begin(), word.end(), same);
     if (at == text.end()) return false;
-    const auto behind = at + static_cast<ptrdiff_t>(word.size());
-    if ((at == text.begin() || !is_part(at[-1])) && (behind == text.end() || !is_part(*behind))) return true;
+    const std::string_view before(text.begin(), at);
+    const std::string_view behind(at + static_cast<ptrdiff_t>(word.size()), text.end());
+    const bool begins =
+        before.empty() || before.ends_with(", ") || before.ends_with("; ") || before.ends_with("'s ");
+    if (begins && (behind.empty() || behind.starts_with(" (") || std::strchr(",;.", behind[0]) != nullptr))
+      return true;
   }
 }
 
@@ -79,8 +81,7 @@ Status LauncherTable::CheckName(std::string_view name) const {
   std::vector<std::string_view> meant;  // srun is the command of slurm
   for (const Launcher* launcher : rows_) {
     names.push_back(launcher->name);
-    if (Mentions(launcher->tested, name) || Mentions(launcher->documented, name))
-      meant.push_back(launcher->name);
+    if (Lists(launcher->tested, name) || Lists(launcher->documented, name)) meant.push_back(launcher->name);
   }
   if (meant.empty()) meant = {config::Nearest(lower, names)};
   const std::string nearest = fmt::format("{}", fmt::join(meant, " or "));

@@ -151,6 +151,17 @@ TEST(Command, NamesTheNearestAndTheRemedy) {
             "muster resolve has no argument \"this\" (muster resolve --help lists the options)"},
            {"launch 4 true",
             "muster launch needs the number of ranks: -n N (muster launch -n 4 -- true ...)"},
+           {"launch prog -n 4",
+            "muster launch needs the number of ranks: -n N (write -n in front of the program: muster launch "
+            "-n "
+            "4 -- CMD ARGS...)"},
+           {"launch -n 1 --nnodes 2 --node-rank 2 --endpoint a:1 -- true",
+            "--node-rank 2 is not below --nnodes 2 (correct it: machines count from 0)"},
+           {"launch —hosts=h -- true", "\"—hosts=h\" begins with a dash that is no hyphen (write --hosts=h)"},
+           {"check —json", "\"—json\" begins with a dash that is no hyphen (write --json)"},
+           {"map -n 4 --items x.txt -- true",
+            "muster map has no option \"-n\" (let a launcher start each rank: srun -n 4 muster ...; on this "
+            "machine: muster launch -n 4 -- muster ...)"},
            {"launch -n",
             "--ranks needs a value: --ranks N|gpu|cpu|auto (muster launch --help lists the options)"},
            {"launch -n 2 --log-dir -- true",
@@ -349,15 +360,6 @@ TEST(Resolve, ReadsACapturedEnvironment) {
           R"({"launcher":"slurm","rank":5,"world_size":8,"local_rank":1,"local_world_size":2,"node_rank":2,"num_nodes":4,"node":"gpu03")"));
 }
 
-TEST(Resolve, ABatchScriptIsRefusedWithAdvice) {
-  const Outcome outcome = RunMuster("resolve --json --env-file tests/testdata/env/sbatch-script/0.env");
-  EXPECT_EQ(outcome.status, 64);
-  EXPECT_THAT(outcome.out, HasSubstr(R"({"error":{"code":"not_launched")"));
-  EXPECT_THAT(outcome.out, HasSubstr("srun"));
-}
-
-}  // namespace
-}  // namespace muster::cli
 // On a node where users start ranks with srun.
 TEST(WithoutALauncher, TheOneRankIsAWarning) {
   const std::string folder = testing::TempDir() + "/with_srun";
@@ -380,3 +382,12 @@ TEST(WithoutALauncher, TheOneRankIsAWarning) {
   }
 }
 
+TEST(Resolve, ABatchScriptIsRefusedWithAdvice) {
+  const Outcome outcome = RunMuster("resolve --json --env-file tests/testdata/env/sbatch-script/0.env");
+  EXPECT_EQ(outcome.status, 64);
+  EXPECT_THAT(outcome.out, HasSubstr(R"({"error":{"code":"not_launched")"));
+  EXPECT_THAT(outcome.out, HasSubstr("srun"));
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,6 +1,7 @@
 // Every way a configuration can be wrong, and the whole sentence about it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,7 @@ TEST(LoadErrors, InSet) {
   for (const Wrong& wrong : std::vector<Wrong>{
            {"timeouts.colective=1h",
             "--set: unknown key \"timeouts.colective\"; did you mean \"timeouts.collective\"?"},
+           {"run.env.A=1", "--set: unknown key \"run.env.A\"", "write --set 'run.env={A: 1}'"},
            {"=1h", "--set: unknown key \"\"", "`muster config` shows all keys"},
            {"timeouts.collective", "--set \"timeouts.collective\": the value is missing",
             "write --set key=value, for example --set timeouts.collective=1h"},
@@ -168,7 +170,10 @@ TEST(LoadErrors, InTheEnvironment) {
 }
 
 TEST(LoadErrors, OfTheFileItself) {
-  Expect(LoadConfig("no/such.yaml", {}, {}), {"", "cannot read no/such.yaml: No such file or directory"}, "");
+  const std::string hint = "give a file that this user can read; a relative path begins at " +
+                           std::filesystem::current_path().native();
+  Expect(LoadConfig("no/such.yaml", {}, {}),
+         {"", "cannot read no/such.yaml: No such file or directory", hint.c_str()}, "");
   Expect(LoadConfig(testing::TempDir(), {}, {}), {"", "F is not a regular file"}, testing::TempDir());
   const TemporaryYaml large(std::string((1 << 20) + 1, '#'));
   Expect(LoadConfig(large.path(), {}, {}), {"", "F is too large: 1048577 bytes; at most 1048576"},

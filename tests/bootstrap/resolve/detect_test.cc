@@ -233,6 +233,11 @@ TEST(Forced, ButAbsent) {
   const Refusal refusal = MustRefuse(Fixture("srun-block/0"), {.launcher = "torchrun"});
   EXPECT_EQ(refusal.error.code, Code::kNotLaunched);
   EXPECT_EQ(refusal.error.message, "launcher torchrun was requested, but there is no TORCHELASTIC_RUN_ID");
+  EXPECT_EQ(refusal.error.hint,
+            "start this process with torchrun, or leave the launcher to muster: --launcher auto");
+  EXPECT_EQ(MustRefuse(Environment(), {.launcher = "slurm"}).error.hint,
+            "start this process with srun, or leave the launcher to muster: --launcher auto");
+  EXPECT_EQ(MustRefuse(Environment(), {.launcher = "explicit"}).error.hint, "write --rank R --world-size N");
 }
 
 TEST(Forced, ButUnknown) {
@@ -247,6 +252,11 @@ TEST(Forced, ButUnknown) {
     EXPECT_EQ(MustRefuse(Environment(), {.launcher = command}).error.message,
               fmt::format("there is no launcher called \"{}\", did you mean {}?", command, name));
   }
+  // Words of our prose about launchers.
+  for (const std::string word : {"with", "own", "containers", "a"}) {
+    EXPECT_EQ(MustRefuse(Environment(), {.launcher = word}).error.message,
+              fmt::format("there is no launcher called \"{}\"", word));
+  }
 }
 
 TEST(Explicit, WinsOverEverything) {
@@ -259,6 +269,18 @@ TEST(Explicit, WinsOverEverything) {
   EXPECT_EQ(resolution.tuple.local_rank, std::nullopt);
   EXPECT_EQ(resolution.tuple.job.key, "explicit:n1:61000:0");
   EXPECT_EQ(VerdictOn("slurm", resolution.considered), "overruled");
+}
+
+TEST(Explicit, OverrulesAWorldOfOne) {
+  DetectOptions options;
+  options.explicit_tuple = {.rank = 0, .world_size = 1};
+  const std::vector<Considered> considered = MustResolve(Environment(), options).considered;
+  const auto none = std::ranges::find(considered, "none", &Considered::launcher);
+  ASSERT_NE(none, considered.end());
+  EXPECT_EQ(none->reason, "a world of one");
+  options.explicit_tuple = {.rank = 2, .world_size = 2};
+  EXPECT_EQ(MustRefuse(Environment(), options).error,
+            (Error{Code::kUsage, "--rank=2 is outside --world-size=2", "correct it: ranks count from 0"}));
 }
 
 TEST(Explicit, IsAPair) {

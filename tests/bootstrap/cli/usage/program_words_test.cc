@@ -38,6 +38,25 @@ TEST(MarkProgram, LeavesTheProgramOutIfAnOptionLacksItsValue) {
   EXPECT_THAT(Marked({"-n", "2", "--set", "--", "prog"}), ElementsAre("-n", "2", "--set"));
 }
 
+std::string Dashed(const Words& words) {
+  const auto takes_value = [](const std::string& name) { return std::optional(name == "--set"); };
+  const Status checked = CheckDashes({"launch", takes_value}, words);
+  return checked ? "" : ToString(checked.error());
+}
+
+TEST(CheckDashes, AreHyphens) {
+  EXPECT_EQ(Dashed({"—label", "prog"}), "\"—label\" begins with a dash that is no hyphen (write --label)");
+  EXPECT_EQ(Dashed({"-x", "–n", "4"}), "\"–n\" begins with a dash that is no hyphen (write -n)");
+  EXPECT_EQ(Dashed({"--set", "a=1", "––log-dir=d"}),
+            "\"––log-dir=d\" begins with a dash that is no hyphen (write --log-dir=d)");
+  EXPECT_EQ(Dashed({"—"}), "\"—\" begins with a dash that is no hyphen (write --)");
+  // The program's own.
+  EXPECT_EQ(Dashed({"--", "—label"}), "");
+  EXPECT_EQ(Dashed({"prog", "—label"}), "");
+  EXPECT_EQ(Dashed({"--set", "—x", "prog"}), "");
+  EXPECT_EQ(Dashed({}), "");
+}
+
 TEST(UnmarkProgram, GivesTheWordsAsTheyWere) {
   EXPECT_THAT(UnmarkProgram({"=prog", "==", "=", "=[a,b]"}), ElementsAre("prog", "=", "", "[a,b]"));
 }

@@ -29,6 +29,7 @@ TEST(ReadSmallFile, NamesAFileThatIsNotThere) {
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().code, Code::kConfiguration);
   EXPECT_EQ(text.error().message, "cannot read " + path + ": No such file or directory");
+  EXPECT_EQ(text.error().hint, "give a file that this user can read");
 }
 
 TEST(ReadSmallFile, RefusesALongFile) {

@@ -121,6 +121,7 @@ TEST_F(Items, ComeFromAFileThatEveryRankCanRead) {
             "a.json: the extension does not determine the format");
   items.file = folder_.File("none.txt");
   EXPECT_EQ(Short(ItemSource::Open(items, "").error()), "cannot read none.txt: No such file or directory");
+  EXPECT_EQ(ItemSource::Open(items, "").error().hint, "give a file that this user can read");
   std::filesystem::create_directory(folder_.File("d.txt"));
   items.file = folder_.File("d.txt");
   EXPECT_EQ(Short(ItemSource::Open(items, "").error()), "d.txt is not a regular file");
