@@ -172,9 +172,11 @@ void GroupFormation::OnLater(ByteView frame) {
 }
 
 void GroupFormation::OnLeaderLost(ProcessInfo leader) {
-  arrived_.Count({{}, {leader}}, true);
+  const std::string node = leader.node;
+  // The others are above this process.
+  if (node == request_.self.node) arrived_.Count({{}, {leader}}, true);
   members_.SetLostLeader(std::move(leader));
-  events_.on_leader_lost();
+  events_.on_leader_lost(node);
 }
 
 // ---- below

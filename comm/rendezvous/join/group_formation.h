@@ -37,9 +37,9 @@ class GroupFormation {
     std::function<void()> on_accepted;
     // Upstream has gone before it accepted this process.
     std::function<void()> on_not_accepted;
-    // The leader of this node has ended or cannot prove itself, and the root may lack this fact:
-    // lost_leader().
-    std::function<void()> on_leader_lost;
+    // The leader of this node has ended or cannot prove itself, and the root may lack this fact; or a leader between this process
+    // and the root has ended. The first of them is lost_leader().
+    std::function<void(const std::string& node)> on_leader_lost;
     // Whether this process can prove its own.
     std::function<bool()> can_prove;
     // Upstream belonged to this launch's previous group, which has ended.
@@ -83,7 +83,7 @@ class GroupFormation {
   const TreePlace& place() const { return place_; }
   // This process need not take its place: the root has noticed its end.
   bool lost_known_leader() const { return upstream_.lost_known_leader(); }
-  // A leader that this process reports in its place.
+  // A leader that this process reports.
   const std::optional<ProcessInfo>& lost_leader() const { return members_.lost_leader(); }
   // The first; it goes to each upstream.
   const std::optional<Failure>& failure_below() const { return failure_below_; }

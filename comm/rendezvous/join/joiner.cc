@@ -44,7 +44,7 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
           loop, request_, deadline_,
           {.on_accepted = [this] { root_.StopReporting(); },
            .on_not_accepted = [this] { meeting_.Retry([this] { StartAgain(); }); },
-           .on_leader_lost = [this] { OnLeaderLost(); },
+           .on_leader_lost = [this](const std::string& node) { OnLeaderLost(node); },
            .can_prove = [this] { return root_.CanProve(); },
            .on_restart = [this] { OnRestart(); },
            .on_rank_zero = [this] { root_.BecomeRoot(); },
@@ -98,12 +98,13 @@ void Joiner::OnRestart() {
   StartAgain();
 }
 
-void Joiner::OnLeaderLost() {
+void Joiner::OnLeaderLost(const std::string& node) {
   deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience));
+  if (node != request_.self.node) root_.GoAround(node);
   StartAgain();
 }
 
-// The report with which this process has come: its refusal, or the end of its leader.
+// The report with which this process has come: its refusal, or the end of a leader above.
 std::optional<Failure> Joiner::Reported() const {
   if (request_.self.refused) return RefusalOf(request_.self);
   if (formation_.lost_leader()) return RefusalOf(*formation_.lost_leader());

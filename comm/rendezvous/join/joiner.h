@@ -71,7 +71,7 @@ class Joiner {
   void Lead();
   void StartAgain();
   void OnRestart();
-  void OnLeaderLost();
+  void OnLeaderLost(const std::string& node);
   std::optional<Failure> Reported() const;
   void OpenStatusServer();
   void OnDeadline();

@@ -276,6 +276,13 @@ void RootConnection::BeginAtParent() {
   next_above_.reset();
 }
 
+// The node beside the parent need not stay for the ranks below this process.
+void RootConnection::GoAround(const std::string& lost_node) {
+  const Detour detour = DetourAround(request_.meeting, lost_node, request_.self.node, request_.fan_out);
+  tried_ = formation_.place().above.size() - detour.hosts.size();
+  next_above_.reset();
+}
+
 std::string RootConnection::DescribeAbove() const {
   if (below_a_leader()) return fmt::format("the leader of {}", formation_.place().above[tried_]);
   return DescribeRoot(request_.meeting, request_.self.node);

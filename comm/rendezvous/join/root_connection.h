@@ -68,6 +68,8 @@ class RootConnection {
   void BecomeRoot();
   // The processes above are those of another group.
   void BeginAtParent();
+  // The next search begins above that leader, the one that this process was connected to.
+  void GoAround(const std::string& lost_node);
   // Whether this process could prove its identity to the root, or as the root.
   bool CanProve() { return GetProver().has_value(); }
 

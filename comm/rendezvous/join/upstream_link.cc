@@ -5,6 +5,7 @@
 #include "comm/base/lists.h"
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
+#include "comm/rendezvous/join/tree.h"
 #include "comm/rendezvous/roster/roster_builder.h"
 
 namespace muster::rendezvous {
@@ -96,6 +97,10 @@ void UpstreamLink::OnClosed(const Error& reason) {
   // ended.
   if (!accepted_) return events_.on_not_accepted();
   if (is_local_) return OnLeaderClosed();
+  if (IsBelowALeader()) {
+    lost_known_leader_ = true;
+    return LoseLeader(EndedWhileForming(acceptance_.ranks, acceptance_.node).error);
+  }
   const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
   Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", name_, detail), ""});
 }
@@ -108,6 +113,14 @@ void UpstreamLink::OnLeaderClosed() {
   if (acceptance_.known_above && acceptances_ > 1) return events_.on_failed(std::move(failure), false);
   lost_known_leader_ = acceptance_.known_above;
   LoseLeader(std::move(failure.error));
+}
+
+// In a tree. Hellos of this process may have been lost with that leader, and those of late ranks are to go around it: the root
+// would stay for these ranks.
+bool UpstreamLink::IsBelowALeader() const {
+  return acceptance_.known_above &&
+         !DetourAround(request_.meeting, acceptance_.node, request_.self.node, request_.fan_out)
+              .hosts.empty();
 }
 
 void UpstreamLink::LoseLeader(Error reason) {

@@ -24,8 +24,8 @@ class UpstreamLink {
     std::function<void(uint64_t remaining_milliseconds, bool first)> on_accepted;
     // It has gone before it accepted this process.
     std::function<void()> on_not_accepted;
-    // The leader of this node has ended or cannot prove its identity, and the root may lack this fact. The
-    // argument is the leader, as a process that cannot join.
+    // The leader of this node has ended or cannot prove its identity, and the root may lack this fact. Or a leader between this
+    // process and the root has ended. The argument is the leader, as a process that cannot join.
     std::function<void(ProcessInfo)> on_leader_lost;
     // Whether this process can prove its own.
     std::function<bool()> can_prove;
@@ -57,7 +57,7 @@ class UpstreamLink {
   int rank() const { return acceptance_.ranks.empty() ? -1 : acceptance_.ranks.front(); }
   bool accepted() const { return accepted_; }
   bool parked() const { return parked_; }
-  // The leader of this node has ended, the root has noticed it, and may not have the hello of this process.
+  // A leader above has ended, the root has noticed it, and may not have the hello of this process.
   bool lost_known_leader() const { return lost_known_leader_; }
   // The local address that the connection uses; empty if it does not leave the node.
   std::string LocalHost() const;
@@ -74,6 +74,7 @@ class UpstreamLink {
   void OnClosed(const Error& reason);
   bool LeaderHasNoProof(const Failure& failure) const;
   void OnLeaderClosed();
+  bool IsBelowALeader() const;
   void LoseLeader(Error reason);
   void Drop();
   void CompareVersions(ByteView frame);
@@ -89,7 +90,7 @@ class UpstreamLink {
   int acceptances_ = 0;
   bool accepted_ = false;
   bool parked_ = false;
-  bool leader_lost_ = false;  // of this node
+  bool leader_lost_ = false;
   bool lost_known_leader_ = false;
 };
 

@@ -85,9 +85,11 @@ class Judgement {
     for (const Outcome& outcome : outcomes_) {
       const auto found = known.find(PlanOf(outcome).launch);
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
-      // In a tree, the late ranks of a leader below the killed one are not reported around it.
+      // A rank that takes the root's place does not know which leaders the root had accepted: they have ended. In a star this is
+      // rare.
       const bool star = scenario_.launches[static_cast<size_t>(found->first)].fan_out == rendezvous::kFanOut;
-      const bool all_are_there = star && last[found->first] < found->second;
+      const bool root_is_known = star || !DamageOf(outcome).nodes.contains(0);
+      const bool all_are_there = root_is_known && last[found->first] < found->second;
       if (outcome.ended_at > found->second + (all_are_there ? kKnownToAllThere : kKnownToAll))
         Add(fmt::format("waits: {}", Name(outcome)));
     }

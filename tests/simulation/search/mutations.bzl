@@ -46,6 +46,12 @@ MUTATIONS = {
         " && acceptances_ > 1)",
         ")",
     ),
+    "hellos_end_with_the_leader_above": (
+        "comm/rendezvous/join",
+        "upstream_link.cc",
+        "  if (IsBelowALeader()) {",
+        "  if (false) {",
+    ),
     "reports_end_with_the_leader_above": (
         "comm/rendezvous/control",
         "control_plane.cc",

@@ -1,0 +1,141 @@
+// A leader in a tree of leaders. The test plays the processes above it, each at an address of loopback.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/rendezvous/join/joiner.h"
+#include "comm/rendezvous/link/authenticating_acceptor.h"
+#include "comm/rendezvous/link/names.h"
+#include "tests/comm/rendezvous/test_group.h"
+
+namespace muster::rendezvous {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A process above the leader under test.
+class Above {
+ public:
+  Above(net::TestLoop& loop, const JoinRequest& request, Acceptance acceptance)
+      : acceptance_(std::move(acceptance)),
+        acceptor_(*loop,
+                  {.meeting = auth::MeetingIdOf(request.meeting.key), .handshake_timeout = seconds(10)},
+                  *prover_, [this](std::unique_ptr<net::FrameStream> link, const net::SocketAddress&) {
+                    Serve(std::move(link));
+                  }) {
+    EXPECT_TRUE(acceptor_.Open({*net::SocketAddress::FromNumeric(acceptance_.node, 0)},
+                               RootLadders(request).front()(kLadderLength)));
+  }
+
+  // As a root whose group cannot form.
+  void AnswerWith(Failure failure) { failure_ = std::move(failure); }
+  // As the kernel does for a process that was killed.
+  void End() {
+    acceptor_.Close();
+    link_.reset();
+  }
+
+  // The ranks in the hellos, with "refused" in front of those that cannot join.
+  std::vector<std::string> came;
+
+ private:
+  void Serve(std::unique_ptr<net::FrameStream> link) {
+    link_ = std::move(link);
+    link_->Start([this](ByteView frame) { OnFrame(frame); }, [](const Error&) {});
+  }
+  void OnFrame(ByteView frame) {
+    if (ControlTypeOf(frame) != ControlType::kHello) return;
+    const Result<Hello> hello = DecodeHello(frame);
+    ASSERT_TRUE(hello);
+    for (const ProcessInfo& member : hello->members) {
+      came.push_back(fmt::format("{}{}", member.refused ? "refused " : "", member.claims.front().rank));
+    }
+    link_->Send(Encode(acceptance_));
+    if (failure_) link_->Send(Encode(*failure_));
+  }
+
+  const Acceptance acceptance_;
+  const std::unique_ptr<auth::Prover> prover_ = auth::MakeNoneProver();
+  AuthenticatingAcceptor acceptor_;
+  std::unique_ptr<net::FrameStream> link_;
+  std::optional<Failure> failure_;
+};
+
+class JoinerTreeTest : public RequestsTest {
+ protected:
+  // Ranks 3 and 4 are below rank 1, which is below the root, as rank 2 is.
+  JoinerTreeTest() {
+    Make({"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.4", "127.0.0.5"});
+    SetAll([](JoinRequest& request) {
+      request.meeting.find_root = FindRoot::kFirstNode;
+      request.fan_out = 2;
+      request.late_nodes = seconds(60);
+    });
+  }
+  Failure Lost(int rank) const {
+    return {{Code::kPeerLost,
+             fmt::format("rank {} on 127.0.0.{} ended while the group was forming", rank, rank + 1), ""},
+            rank,
+            -1,
+            ""};
+  }
+
+  static constexpr uint64_t kRemaining = 20000;
+};
+
+// Seed 830680 of the simulation: the root stayed 10 s for such a late rank.
+TEST_F(JoinerTreeTest, RanksBelowALeaderThatEndsAreReportedAroundIt) {
+  Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
+  Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
+  Above beside(loop, requests[2], {kRemaining, {2}, "127.0.0.3", true});
+  root.AnswerWith(Lost(1));
+  TestRank leader(*loop, requests[3]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return !parent.came.empty(); }));
+  loop.Settle();
+  parent.End();
+  ASSERT_TRUE(loop.Until([&] { return root.came.size() == 2; }));
+  TestRank late(*loop, requests[4]);
+  late.Start();
+  for (TestRank* const rank : {&leader, &late}) {
+    ASSERT_TRUE(loop.Until([&] { return rank->ended(); }));
+    EXPECT_EQ(rank->refused()->error, Lost(1).error);
+  }
+  EXPECT_THAT(parent.came, ElementsAre("3"));
+  EXPECT_THAT(root.came, ElementsAre("refused 1", "3", "4"));
+  EXPECT_THAT(beside.came, IsEmpty()) << "it need not stay for these ranks";
+}
+
+// The root may have ended as well.
+TEST_F(JoinerTreeTest, ALeaderBelowOneThatEndsNamesItIfItFindsNoOtherProcessAbove) {
+  Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
+  requests[3].timeouts.rendezvous = seconds(1);
+  requests[3].self.claims.front().local_size = 1;
+  TestRank leader(*loop, requests[3]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return !parent.came.empty(); }));
+  loop.Settle();
+  parent.End();
+  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_EQ(leader.refused()->error, Lost(1).error);
+}
+
+TEST_F(JoinerTreeTest, ALeaderBelowARootThatEndsNamesItImmediately) {
+  Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
+  TestRank leader(*loop, requests[2]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return !root.came.empty(); }));
+  loop.Settle();
+  root.End();
+  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_EQ(leader.refused()->error, Lost(0).error);
+}
+
+}  // namespace
+}  // namespace muster::rendezvous
