@@ -117,10 +117,12 @@ void GroupFormation::ScheduleHello() {
   });
 }
 
+// A leader below is accepted before its hello goes up. Else the root could count a process that still searches the root, and end
+// without it.
 void GroupFormation::SendHello() {
   if (!attached()) return;
   const size_t sent_before = members_.sent();
-  std::vector<Hello> hellos = members_.TakeUnsent();
+  std::vector<Hello> hellos = members_.TakeUnsent(accepted());
   if (hellos.empty()) return;
   if (const std::string host = upstream_.LocalHost(); !host.empty()) {
     Result<std::vector<std::string>> advertised =
@@ -145,6 +147,7 @@ void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, bool first) {
     // The others of this node receive it when their hello goes up.
     if (!child.same_node || sent.contains(source)) child.stream->Send(acceptance);
   }
+  if (hello_timer_ == 0) SendHello();
 }
 
 // A rank of this node received the first one when it came.

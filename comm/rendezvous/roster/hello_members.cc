@@ -51,11 +51,12 @@ bool HelloMembers::HasRankZero() const {
          std::ranges::any_of(below_, [&](const auto& entry) { return has(entry.second); });
 }
 
-std::vector<Hello> HelloMembers::TakeUnsent() {
+std::vector<Hello> HelloMembers::TakeUnsent(bool other_nodes) {
   std::vector<Hello> unsent;
   if (sent_ == 0) unsent.push_back({{}, Own()});
   for (sent_ = std::max<size_t>(sent_, 1); sent_ <= below_.size(); ++sent_) {
     const ProcessInfo& member = below_[sent_ - 1].second;
+    if (!other_nodes && member.node != self_.node) break;
     if (!unsent.empty() && unsent.back().members.back().node == member.node) {
       unsent.back().members.push_back(member);
       continue;

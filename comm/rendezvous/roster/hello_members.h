@@ -36,8 +36,8 @@ class HelloMembers {
   bool HasRankZero() const;
 
   // Those that the present process above has not received, by node: a hello has one node's addresses. Own() comes first; its
-  // addresses are for the caller to fill in.
-  std::vector<Hello> TakeUnsent();
+  // addresses are for the caller to fill in. Without `other_nodes`: up to the first process of another node.
+  std::vector<Hello> TakeUnsent(bool other_nodes = true);
   // There is another process above.
   void SendAllAgain() { sent_ = 0; }
   size_t sent() const { return sent_; }

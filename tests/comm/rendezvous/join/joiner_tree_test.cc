@@ -15,6 +15,7 @@
 namespace muster::rendezvous {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -35,6 +36,12 @@ class Above {
 
   // As a root whose group cannot form.
   void AnswerWith(Failure failure) { failure_ = std::move(failure); }
+  // Hellos have no answer until Accept().
+  void HoldBack() { accepts_ = false; }
+  void Accept() {
+    accepts_ = true;
+    link_->Send(Encode(acceptance_));
+  }
   // As the kernel does for a process that was killed.
   void End() {
     acceptor_.Close();
@@ -56,7 +63,7 @@ class Above {
     for (const ProcessInfo& member : hello->members) {
       came.push_back(fmt::format("{}{}", member.refused ? "refused " : "", member.claims.front().rank));
     }
-    link_->Send(Encode(acceptance_));
+    if (accepts_) link_->Send(Encode(acceptance_));
     if (failure_) link_->Send(Encode(*failure_));
   }
 
@@ -65,6 +72,7 @@ class Above {
   AuthenticatingAcceptor acceptor_;
   std::unique_ptr<net::FrameStream> link_;
   std::optional<Failure> failure_;
+  bool accepts_ = true;
 };
 
 class JoinerTreeTest : public RequestsTest {
@@ -110,6 +118,23 @@ TEST_F(JoinerTreeTest, RanksBelowALeaderThatEndsAreReportedAroundIt) {
   EXPECT_THAT(parent.came, ElementsAre("3"));
   EXPECT_THAT(root.came, ElementsAre("refused 1", "3", "4"));
   EXPECT_THAT(beside.came, IsEmpty()) << "it need not stay for these ranks";
+}
+
+// Seed 3031217 of the simulation: a leader ended after it had sent up the hellos of those below, and before it had accepted them.
+// The root had all ranks and ended; they searched it until their deadline.
+TEST_F(JoinerTreeTest, HellosFromBelowGoUpOnceTheLeaderHasBeenAccepted) {
+  Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
+  root.HoldBack();
+  TestRank parent(*loop, requests[1]);
+  TestRank leader(*loop, requests[5]);
+  parent.Start();
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return !root.came.empty(); }));
+  loop.For(milliseconds(500));
+  EXPECT_THAT(root.came, ElementsAre("1"));
+  root.Accept();
+  ASSERT_TRUE(loop.Until([&] { return root.came.size() == 2; }));
+  EXPECT_THAT(root.came, ElementsAre("1", "5"));
 }
 
 // The root may have ended as well.

@@ -47,6 +47,18 @@ TEST(HelloMembers, AnotherProcessAboveReceivesAllAndTheLostLeaderFirst) {
   EXPECT_THAT(PidsOf(members.TakeUnsent()), ElementsAre(9, 10, 11));
 }
 
+TEST(HelloMembers, ProcessesOfOtherNodesGoUpWhenTheyMay) {
+  const ProcessInfo self = Process(10, 0);
+  ProcessInfo other = Process(12, 3);
+  other.node = "gpu03";
+  HelloMembers members(self);
+  members.Add(1, {{}, {Process(11, 1)}});
+  members.Add(2, {{"198.18.1.3"}, {other}});
+  EXPECT_THAT(PidsOf(members.TakeUnsent(false)), ElementsAre(10, 11));
+  EXPECT_THAT(members.TakeUnsent(false), IsEmpty());
+  EXPECT_THAT(members.TakeUnsent(), ElementsAre(Hello{{"198.18.1.3"}, {other}}));
+}
+
 TEST(HelloMembers, AForgottenProcessNeverGoesUp) {
   const ProcessInfo self = Process(10, 0);
   HelloMembers members(self);
