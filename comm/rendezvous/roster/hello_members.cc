@@ -80,6 +80,7 @@ const ProcessInfo& HelloMembers::SpeakerOf(Source source) const {
 
 std::optional<Error> HelloMembers::FindSecondClaim(Source source, const Roster& roster) const {
   const ProcessInfo& speaker = SpeakerOf(source);
+  if (speaker.refused) return speaker.refused;
   for (const RankClaim& claim : speaker.claims) {
     if (claim.rank < 0 || claim.rank >= roster.size() || IsMember(roster, speaker, claim)) continue;
     const int pid = roster.members[static_cast<size_t>(claim.rank)].pid;

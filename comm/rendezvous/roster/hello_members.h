@@ -48,7 +48,7 @@ class HelloMembers {
   const ProcessInfo& SpeakerOf(Source source) const;
 
   // Why the process at the other end is no part of the group that has formed: another process has its rank. Its hello was on
-  // the way to the root when the group formed.
+  // the way to the root when the group formed. Or the roster has the leader whose end it reports.
   std::optional<Error> FindSecondClaim(Source source, const Roster& roster) const;
   // The ranks behind a connection, without those of such processes.
   std::vector<int> RanksIn(Source source, const Roster& roster) const;

@@ -108,6 +108,19 @@ TEST(HelloMembers, AProcessWhoseRankAnotherHasInTheRosterIsTheSecond) {
   EXPECT_THAT(members.RanksIn(1, roster), ElementsAre(1));
 }
 
+// The leader ended when the group had just formed with it.
+TEST(HelloMembers, AProcessThatReportsALeaderOfTheRosterIsNoPartOfTheGroup) {
+  const ProcessInfo self = Process(10, 0);
+  HelloMembers members(self);
+  ProcessInfo lost_leader = Process(0, 1);
+  lost_leader.refused = Error{Code::kPeerLost, "rank 1 on gpu02 ended while the group was forming", ""};
+  members.Add(1, {{}, {lost_leader, Process(12, 2)}});
+  Roster roster;
+  roster.nodes = {{"gpu02", {}}};
+  for (const int pid : {10, 11, 12}) roster.members.push_back({0, pid - 10, pid, {}});
+  EXPECT_EQ(members.FindSecondClaim(1, roster), lost_leader.refused);
+}
+
 TEST(HelloMembers, EachNodeHasAHelloWithItsAddresses) {
   const ProcessInfo self = Process(10, 0);
   HelloMembers members(self);
