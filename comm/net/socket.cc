@@ -1,12 +1,15 @@
 #include "comm/net/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 
@@ -178,6 +181,24 @@ Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number) {
   if (connect(fd.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS) {
     return SystemFailure("connect to", address, error_number);
   }
+  return fd;
+}
+
+Result<UniqueFd> ConnectToPath(const SocketAddress& address, Deadline deadline, int* error_number) {
+  constexpr std::chrono::microseconds kLongest = std::chrono::hours(1);
+  MUSTER_TRY(UniqueFd fd, NewSocket(address, error_number));
+  const int flags = fcntl(fd.get(), F_GETFL);
+  while (connect(fd.get(), address.get(), address.length()) != 0) {
+    const bool may_wait = errno == EAGAIN || errno == EINTR;
+    const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline.Remaining());
+    if (!may_wait || left.count() == 0) return SystemFailure("connect to", address, error_number);
+    // The kernel waits for room if the socket blocks. A timeout of 0 has no end.
+    const auto wait = std::min(left, kLongest).count();
+    const timeval timeout{wait / 1000000, wait % 1000000};
+    setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    fcntl(fd.get(), F_SETFL, flags & ~O_NONBLOCK);
+  }
+  fcntl(fd.get(), F_SETFL, flags);
   return fd;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
@@ -57,6 +58,9 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullpt
 // result. TCP_NODELAY and keep-alive are set: a lost peer is noticed within 30 s if nothing is in flight to
 // it.
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number = nullptr);
+// To a Unix socket, which connects immediately, or returns EAGAIN while its queue is full (net.core.somaxconn: 128
+// before Linux 5.4). BLOCKS until the queue has room, at most until the deadline.
+Result<UniqueFd> ConnectToPath(const SocketAddress& address, Deadline deadline, int* error_number = nullptr);
 int ConnectError(int fd);  // 0: connected
 
 // One waiting connection, non-blocking; an empty UniqueFd when none waits.

@@ -1,6 +1,7 @@
 #include "comm/rendezvous/control/join.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,11 @@ constexpr std::string_view kEndedHint =
 
 std::string SocketOf(const std::string& control) { return control.substr(control.rfind('/') + 1); }
 
+bool IsOwnedBy(const std::string& path, uid_t uid) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && status.st_uid == uid;
+}
+
 // A supervisor runs, but in another mount namespace. Its directory must have been given as a path.
 bool IsOutOfSight(const std::string& control) {
   return control.starts_with('/') && access(control.c_str(), F_OK) != 0 &&
@@ -73,17 +79,18 @@ Error OutOfSight(const std::string& control) {
 }
 
 // Also if the path is too long for a socket.
-Result<UniqueFd> DialPath(const std::string& path) {
-  if (const auto address = net::SocketAddress::Path(path)) return net::StartConnect(*address);
+Result<UniqueFd> DialPath(const std::string& path, Deadline deadline, int* error_number) {
+  if (const auto address = net::SocketAddress::Path(path))
+    return net::ConnectToPath(*address, deadline, error_number);
   const std::string directory = path.substr(0, path.rfind('/'));
   const UniqueFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", directory, ErrnoText(errno));
   MUSTER_TRY(const net::SocketAddress address,
              net::SocketAddress::Path(fmt::format("/proc/self/fd/{}/{}", fd.get(), SocketOf(path))));
-  return net::StartConnect(address);
+  return net::ConnectToPath(address, deadline, error_number);
 }
 
-Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid) {
+Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid, Deadline deadline) {
   if (!control.starts_with('/'))
     return WithHint(Fail(Code::kBadEnvironment, "MUSTER_CONTROL={} is not the path of a socket", control),
                     std::string(kEndedHint));
@@ -93,7 +100,10 @@ Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid) {
              "MUSTER_CONTROL={} cannot be verified: this user namespace does not map this user", control),
         "map the user: unshare --map-current-user");
   }
-  Result<UniqueFd> dialed = DialPath(control);
+  int error_number = 0;
+  Result<UniqueFd> dialed = DialPath(control, deadline, &error_number);
+  if (!dialed && error_number == EAGAIN)
+    return Fail(Code::kDeadline, "the supervisor at MUSTER_CONTROL={} accepts no connection", control);
   if (!dialed && IsOutOfSight(control)) return Fail(OutOfSight(control));
   if (!dialed) {
     return WithHint(Fail(Code::kBadEnvironment, "no supervisor answers at MUSTER_CONTROL={}: {}", control,
@@ -164,14 +174,17 @@ ReportedRefusal ReportRefusal(JoinRequest request) {
 bool IsSupervisorThere(const std::string& control, uid_t uid) {
   if (!control.starts_with('/')) return false;
   if (!net::UserIdsAreReliable()) return access(control.c_str(), F_OK) == 0;
-  return DialSupervisor(control, uid).has_value() || IsOutOfSight(control);
+  const auto dialed = DialSupervisor(control, uid, Deadline::After(Duration::zero()));
+  // One that starts many programs does not accept meanwhile.
+  if (!dialed && dialed.error().code == Code::kDeadline) return IsOwnedBy(control, uid);
+  return dialed.has_value() || IsOutOfSight(control);
 }
 
 Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
                                 const LivenessOptions& liveness, Deadline deadline,
                                 const Versions& versions) {
   const std::string supervisor = fmt::format("the supervisor at MUSTER_CONTROL={}", control);
-  MUSTER_TRY(UniqueFd fd, DialSupervisor(control, uid));
+  MUSTER_TRY(UniqueFd fd, DialSupervisor(control, uid, deadline));
   MUSTER_TRY(auto group, ThreadedGroup::Create(rank));
   std::optional<Adoption> adoption;
   Result<uint16_t> common =

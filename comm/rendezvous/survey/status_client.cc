@@ -1,6 +1,7 @@
 #include "comm/rendezvous/survey/status_client.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -23,10 +24,10 @@ struct Visit {
   bool over = false;
 };
 
-UniqueFd Dial(const net::PrivateDirectory& directory, const std::string& name, uid_t uid) {
+UniqueFd Dial(const net::PrivateDirectory& directory, const std::string& name, uid_t uid, int* error_number) {
   const auto address = directory.AddressOf(name);
   if (!address) return {};
-  auto fd = net::StartConnect(*address);
+  auto fd = net::StartConnect(*address, error_number);
   if (!fd) return {};
   const auto credentials = net::CredentialsOf(fd->get());
   if (!credentials || credentials->uid != uid) return {};
@@ -85,20 +86,23 @@ Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
                                         const Versions& versions) {
   MUSTER_TRY(auto loop, net::EventLoop::Create());
   std::vector<std::unique_ptr<Visit>> visits;
+  AskedGroups asked;
   const uint32_t here = net::OwnNetworkNamespace();
   for (const std::string& base : bases) {
     for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {
       for (const std::string& name : directory.Sockets()) {
         const auto socket = ParseStatusSocket(name);
         if (!socket || socket->network_namespace != here) continue;
-        if (UniqueFd fd = Dial(directory, name, uid))
+        int error_number = 0;
+        if (UniqueFd fd = Dial(directory, name, uid, &error_number))
           visits.push_back(Begin(*loop, socket->pid, std::move(fd), survey, versions));
+        // Its queue is full.
+        if (error_number == EAGAIN) asked.silent.push_back(socket->pid);
       }
     }
   }
   loop->RunUntil([&] { return std::ranges::all_of(visits, [](const auto& visit) { return visit->over; }); },
                  deadline);
-  AskedGroups asked;
   for (auto& visit : visits) {
     if (visit->refused) {
       asked.refused.push_back(*std::move(visit->refused));

@@ -1,5 +1,6 @@
 #include "comm/net/socket.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <future>
 
 #include "tests/comm/net/test_base.h"
 
@@ -92,6 +95,34 @@ TEST(Socket, ConnectsAndAccepts) {
   ASSERT_TRUE(server && *server);
   EXPECT_EQ(peer, LocalAddress(client->get()));
   EXPECT_EQ(PeerAddress(client->get()), address);
+}
+
+TEST(Socket, WaitsForRoomInTheQueueOfAPath) {
+  const TestBase base;
+  const SocketAddress address = *SocketAddress::Path(base.path + "/full");
+  auto listener = Listen(address);
+  ASSERT_TRUE(listener);
+  const auto waiting = FillQueue(address.path());
+  int error_number = 0;
+  for (const auto limit : {std::chrono::milliseconds(0), std::chrono::milliseconds(5)}) {
+    const auto late = ConnectToPath(address, Deadline::After(limit), &error_number);
+    ASSERT_FALSE(late);
+    EXPECT_EQ(error_number, EAGAIN);
+    EXPECT_EQ(late.error().message,
+              fmt::format("cannot connect to unix:{}: Resource temporarily unavailable", address.path()));
+  }
+  auto connected = std::async(std::launch::async, [&] { return ConnectToPath(address, Deadline::Never()); });
+  EXPECT_EQ(connected.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  EXPECT_TRUE(Accept(listener->get()));
+  const auto fd = connected.get();
+  ASSERT_TRUE(fd);
+  EXPECT_NE(fcntl(fd->get(), F_GETFL) & O_NONBLOCK, 0);
+  // Its owner ends instead.
+  auto refused = std::async(std::launch::async,
+                            [&] { return ConnectToPath(address, Deadline::Never(), &error_number); });
+  listener->Reset();
+  EXPECT_FALSE(refused.get());
+  EXPECT_EQ(error_number, ECONNREFUSED);
 }
 
 int OptionOf(int fd, int level, int option) {

@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "comm/base/unique_fd.h"
 #include "comm/net/private_directory.h"
+#include "comm/net/socket.h"
 
 namespace muster::net {
 
@@ -30,5 +35,20 @@ struct TestBase {
 
   std::string path = "/dev/shm/muster-test-XXXXXX";
 };
+
+// Connections until the kernel refuses the next one: the queue of this process's listener at `path` is full. It has room
+// for one from now on.
+inline std::vector<UniqueFd> FillQueue(const std::string& path) {
+  const std::string socket = path.substr(path.rfind('/'));
+  for (int fd = 0; fd < 1024; ++fd) {
+    if (LocalAddress(fd).path().find(socket) != std::string::npos) listen(fd, 0);
+  }
+  std::vector<UniqueFd> waiting;
+  int error_number = 0;
+  while (auto fd = StartConnect(*SocketAddress::Path(path), &error_number)) waiting.push_back(*std::move(fd));
+  EXPECT_EQ(error_number, EAGAIN);
+  EXPECT_EQ(waiting.size(), 1U);
+  return waiting;
+}
 
 }  // namespace muster::net

@@ -68,6 +68,16 @@ without_run() {
   cmp "$dir/predictions" "$files/predictions"
 }
 
+# Before Linux 5.4 the queue of a listening socket has 128 places: programs that find it full wait for their supervisor.
+short_queue() {
+  fresh
+  expect 'ranks' "$(on gpu01 unshare --net sh -c 'ip link set lo up; sysctl -qw net.core.somaxconn=4; exec muster launch -n 24 -- muster resolve' |
+    sed -n 's/^rank [0-9]* of/rank of/p' | sort | uniq -c | xargs)" '24 rank of 24, started by muster'
+  on gpu01 unshare --net sh -c 'ip link set lo up; sysctl -qw net.core.somaxconn=4; exec "$@"' sh \
+    muster launch -n 24 -- bazel-bin/deploy/examples/digits --predictions "$dir/predictions"
+  cmp "$dir/predictions" "$files/predictions"
+}
+
 # Two programs under one `muster run` adopt its group one after the other.
 twice_adopted() {
   fresh
@@ -110,6 +120,7 @@ check_layouts() {
   check 'launch: 3 ranks' launched 3
   check 'launch: 4 ranks' launched 4
   check 'launch: 16 ranks' launched 16
+  check 'launch: 24 ranks and a queue of 4' short_queue
   check 'launch: in a batch script' launched_in_batch
   check 'launch: in a step' launched 4 step -N1 -n1
   check 'srun: 512 tasks on 32 nodes' large

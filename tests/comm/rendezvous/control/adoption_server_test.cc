@@ -285,6 +285,22 @@ TEST_F(AdoptionServerTest, OfAKilledSupervisorIsALeftover) {
   EXPECT_FALSE(IsSupervisorThere(path, getuid()));
 }
 
+// It starts many programs, and accepts none meanwhile. Before Linux 5.4 its queue has 128 places.
+TEST_F(AdoptionServerTest, ASupervisorWithAFullQueueIsWaitedFor) {
+  const std::string path = servers[1]->path();
+  const auto waiting = net::FillQueue(path);
+  EXPECT_TRUE(IsSupervisorThere(path, getuid()));
+  EXPECT_FALSE(IsSupervisorThere(path, getuid() + 1));
+  const auto late =
+      AdoptGroup(path, group_id(), 1, getuid(), {}, Deadline::After(std::chrono::milliseconds(5)));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error(),
+            (Error{Code::kDeadline,
+                   fmt::format("the supervisor at MUSTER_CONTROL={} accepts no connection", path), ""}));
+  const auto adopted = Adopt(1, group_id());
+  EXPECT_TRUE(adopted) << adopted.error().message;
+}
+
 // A container without /dev/shm and /tmp of the node: no leftover, and not its own fault.
 TEST_F(AdoptionServerTest, ASupervisorWhoseDirectoryIsNotSeenIsExplained) {
   const net::TestBase base;

@@ -89,5 +89,16 @@ TEST_F(StatusClientTest, OtherReleasesAreNamed) {
   }
 }
 
+TEST_F(StatusClientTest, ALeaderWithAFullQueueIsSilent) {
+  const auto server = StatusServer::Open(*loop, getuid(), 0, {base.path});
+  ASSERT_TRUE(server);
+  const net::PrivateDirectory directory = net::PrivateDirectory::FindIn(base.path).front();
+  const auto waiting = net::FillQueue(directory.PathOf(directory.Sockets().front()));
+  const auto asked =
+      AskGroupsOnThisNode({0, 1000, {}}, getuid(), {base.path}, Deadline::After(seconds(60)), {});
+  ASSERT_TRUE(asked);
+  EXPECT_THAT(asked->silent, testing::ElementsAre(getpid()));
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
