@@ -10,6 +10,7 @@
 
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
+#include "comm/net/socket_owner.h"
 #include "comm/rendezvous/control/threaded_group.h"
 #include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/join/joiner.h"
@@ -63,19 +64,24 @@ bool IsOwnedBy(const std::string& path, uid_t uid) {
   return lstat(path.c_str(), &status) == 0 && status.st_uid == uid;
 }
 
-// A supervisor runs, but in another mount namespace. Its directory must have been given as a path.
-bool IsOutOfSight(const std::string& control) {
+// A supervisor runs, but in another mount namespace. Its directory must have been given as a path. Any user can bind
+// such a name elsewhere; kernels before Linux 5.3 do not report the owner.
+bool IsOutOfSight(const std::string& control, uid_t uid) {
   return control.starts_with('/') && access(control.c_str(), F_OK) != 0 &&
-         net::IsListedByKernel(SocketOf(control));
+         net::IsListedByKernel(SocketOf(control)) &&
+         net::HasListeningUnixSocket(uid, "/" + SocketOf(control)).value_or(true);
 }
 
 Error OutOfSight(const std::string& control) {
   const std::string directory = control.substr(0, control.rfind('/'));
+  const std::string base = directory.substr(0, directory.rfind('/'));
   return {Code::kBadEnvironment,
           fmt::format("the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be reached: this "
-                      "process is in a container that does not share {}",
-                      control, directory.substr(0, directory.rfind('/'))),
-          "bind that directory into the container"};
+                      "process is in a container that does not share {}, or {} was removed",
+                      control, base, directory),
+          fmt::format("bind {} into the container; against systemd-logind's removal at logout: loginctl "
+                      "enable-linger",
+                      base)};
 }
 
 // Also if the path is too long for a socket.
@@ -104,7 +110,7 @@ Result<UniqueFd> DialSupervisor(const std::string& control, uid_t uid, Deadline 
   Result<UniqueFd> dialed = DialPath(control, deadline, &error_number);
   if (!dialed && error_number == EAGAIN)
     return Fail(Code::kDeadline, "the supervisor at MUSTER_CONTROL={} accepts no connection", control);
-  if (!dialed && IsOutOfSight(control)) return Fail(OutOfSight(control));
+  if (!dialed && IsOutOfSight(control, uid)) return Fail(OutOfSight(control));
   if (!dialed) {
     return WithHint(Fail(Code::kBadEnvironment, "no supervisor answers at MUSTER_CONTROL={}: {}", control,
                          dialed.error().message),
@@ -177,7 +183,7 @@ bool IsSupervisorThere(const std::string& control, uid_t uid) {
   const auto dialed = DialSupervisor(control, uid, Deadline::After(Duration::zero()));
   // One that starts many programs does not accept meanwhile.
   if (!dialed && dialed.error().code == Code::kDeadline) return IsOwnedBy(control, uid);
-  return dialed.has_value() || IsOutOfSight(control);
+  return dialed.has_value() || IsOutOfSight(control, uid);
 }
 
 Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,

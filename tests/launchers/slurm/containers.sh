@@ -65,7 +65,18 @@ nothing_shared() {
 hidden_supervisor() {
   fresh
   expect_code 65 step -N1 -n2 muster run -- "${other_files[@]}" "${member[@]}" 2>"$dir/err"
-  expect_like message "$(cat "$dir/err")" '*the supervisor runs, but its socket, MUSTER_CONTROL=/dev/shm/muster-*, cannot be reached: this process is in a container that does not share /dev/shm (bind that directory into the container)*'
+  expect_like message "$(cat "$dir/err")" '*the supervisor runs, but its socket, MUSTER_CONTROL=/dev/shm/muster-*, cannot be reached: this process is in a container that does not share /dev/shm, or /dev/shm/muster-* was removed (bind /dev/shm into the container; *'
+}
+
+# The same with a network of its own: the kernel does not list the socket there, and N worlds of one are not what was asked for.
+hidden_supervisor_and_network() {
+  local place
+  for place in "step -N1 -n2 muster run" "muster launch -n 2"; do
+    fresh
+    # shellcheck disable=SC2086 # words
+    expect_code 65 $place -- "${network_namespace[@]}" "${other_files[@]}" bazel-bin/deploy/examples/digits 2>"$dir/err"
+    expect_like message "$(cat "$dir/err")" '*no supervisor answers at MUSTER_CONTROL=/dev/shm/muster-*, but this process has MUSTER_RANK=? and MUSTER_WORLD_SIZE=2 (in a container: bind /dev/shm into it; *'
+  done
 }
 
 # No way to the other node: said at once or at the deadline, by who is missing.

@@ -309,14 +309,18 @@ TEST_F(AdoptionServerTest, ASupervisorWhoseDirectoryIsNotSeenIsExplained) {
   ASSERT_TRUE(supervisor);
   const std::string here = "/no-such-place/muster-0-0-0/" + supervisor->name.socket();
   EXPECT_TRUE(IsSupervisorThere(here, getuid()));
+  // Any user can bind a socket of that name elsewhere.
+  EXPECT_FALSE(IsSupervisorThere(here, getuid() + 1));
   const auto adopted = AdoptGroup(here, group_id(), 0, getuid(), {}, Deadline::After(seconds(10)));
   ASSERT_FALSE(adopted);
   EXPECT_EQ(adopted.error(),
             (Error{Code::kBadEnvironment,
                    fmt::format("the supervisor runs, but its socket, MUSTER_CONTROL={}, cannot be reached: "
-                               "this process is in a container that does not share /no-such-place",
+                               "this process is in a container that does not share /no-such-place, or "
+                               "/no-such-place/muster-0-0-0 was removed",
                                here),
-                   "bind that directory into the container"}));
+                   "bind /no-such-place into the container; against systemd-logind's removal at logout: "
+                   "loginctl enable-linger"}));
 }
 
 TEST_F(AdoptionServerTest, ALongPathServesAsWell) {
