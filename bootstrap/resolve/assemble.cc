@@ -189,6 +189,16 @@ Resolution Assemble(const Candidate& winner, const Surroundings& surroundings, c
   return Assembler(winner, surroundings, environment, launchers).Run();
 }
 
+std::string Force(std::string_view name) {
+  return fmt::format("MUSTER_LAUNCHER={0} (also --launcher {0}, or launcher: {0} in the configuration)",
+                     name);
+}
+
+std::string RankVariable(const Candidate& candidate) {
+  const FieldSource* source = SourceOf(candidate, "rank");
+  return source != nullptr ? source->variable : "";
+}
+
 std::string Describe(const Candidate& candidate) {
   const RankTuple& tuple = candidate.tuple;
   std::string text = fmt::format("rank {} of {}", tuple.rank, tuple.world_size);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bootstrap/environment/candidate.h"
@@ -22,6 +23,12 @@ struct Surroundings {
 // considered and allocation are the caller's.
 Resolution Assemble(const Candidate& winner, const Surroundings& surroundings, const Environment& environment,
                     const LauncherTable& launchers);
+
+// How to force this launcher, for hints.
+std::string Force(std::string_view name);
+
+// "SLURM_PROCID"; empty if the rank comes from no variable.
+std::string RankVariable(const Candidate& candidate);
 
 // "rank 0 of 4 (RANK=0, WORLD_SIZE=4)".
 std::string Describe(const Candidate& candidate);

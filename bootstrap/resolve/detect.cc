@@ -6,6 +6,7 @@
 #include "bootstrap/resolve/assemble.h"
 #include "bootstrap/resolve/containment.h"
 #include "bootstrap/resolve/launchers/launchers.h"
+#include "bootstrap/resolve/lost_supervisor.h"
 
 namespace muster::resolve {
 namespace {
@@ -60,6 +61,7 @@ class Resolver {
   std::optional<Error> Judge(const Entry& winner, bool proven);
   void JudgeCandidate(Entry& entry, const Entry& winner, bool proven);
   void Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed);
+  Outcome AcceptFound(const Entry& winner);
   Outcome Accept(const Entry& winner);
   void NameStrippedStep();
   tl::unexpected<Refusal> Refuse(Error error);
@@ -75,11 +77,6 @@ class Resolver {
   std::vector<std::string> warnings_;
 };
 
-std::string RankVariable(const Candidate& candidate) {
-  const auto source = std::ranges::find(candidate.sources, "rank", &FieldSource::field);
-  return source == candidate.sources.end() ? "" : source->variable;
-}
-
 // A variable that users also set by hand is the most likely cause.
 std::string WhatToUnset(const Entry& a, const Entry& b) {
   for (const Entry* entry : {&a, &b}) {
@@ -88,11 +85,6 @@ std::string WhatToUnset(const Entry& a, const Entry& b) {
     return fmt::format("look for an \"export {}\" in the batch script or a profile and remove it", variable);
   }
   return "unset the wrong one";
-}
-
-std::string Force(std::string_view name) {
-  return fmt::format("MUSTER_LAUNCHER={0} (also --launcher {0}, or launcher: {0} in the configuration)",
-                     name);
 }
 
 // The result of a probe alone; the candidates' verdicts come later.
@@ -221,7 +213,7 @@ Outcome Resolver::RunAuto() {
     return ResolveSingleProcess();
   }
   if (auto error = Judge(*winner, proven)) return RefuseOrAsk(*std::move(error));
-  return Accept(*winner);
+  return AcceptFound(*winner);
 }
 
 // No candidate at all: an allocation without a rank, or a world of one.
@@ -234,7 +226,7 @@ Outcome Resolver::ResolveSingleProcess() {
     if (none.candidate() == nullptr && !incomplete->rank && entry.role() != LauncherRole::kSlurm) continue;
     return RefuseOrAsk(incomplete->error);
   }
-  return none.candidate() == nullptr ? Outcome(Refuse(NotLaunched())) : Accept(none);
+  return none.candidate() == nullptr ? Outcome(Refuse(NotLaunched())) : AcceptFound(none);
 }
 
 // slurmstepd executed this very process, or its parent is the supervisor: no launcher can be further inside.
@@ -329,12 +321,7 @@ Error Resolver::NotLaunched() const {
   if (!allocation_)
     return {Code::kNotLaunched, "this process was not started as a rank",
             "start it with srun: srun muster ..."};
-  const std::string where = allocation_->nodelist.empty() ? "" : fmt::format(" on {}", allocation_->nodelist);
-  std::string size = allocation_->tasks ? fmt::format("{} tasks{}", *allocation_->tasks, where) : where;
-  if (!size.empty()) size = fmt::format(" ({})", size[0] == ' ' ? size.substr(1) : size);
-  return {Code::kNotLaunched,
-          fmt::format("this is the {} of Slurm job {}{}, not one of its tasks", allocation_->kind,
-                      allocation_->job_id.empty() ? "?" : allocation_->job_id, size),
+  return {Code::kNotLaunched, fmt::format("this is the {}, not one of its tasks", Describe(*allocation_)),
           fmt::format("start it with srun: srun muster ...; for a world of one: {}",
                       Force(options_.launchers.With(LauncherRole::kAlone).name))};
 }
@@ -427,6 +414,18 @@ std::optional<Error> Resolver::Judge(const Entry& winner, bool proven) {
     Overrule(entry, winner, incomplete->claim, {incomplete->rank, incomplete->size});
   }
   return std::nullopt;
+}
+
+// Of a winner that was not requested by name.
+Outcome Resolver::AcceptFound(const Entry& winner) {
+  Entry& supervisor = *Find(LauncherRole::kSupervisor);
+  if (!supervisor.leaked()) return Accept(winner);
+  const std::string alone = winner.role() == LauncherRole::kAlone ? Force(winner.name()) : "";
+  auto lost = LostSupervisor(environment_, allocation_, winner.candidate()->tuple, alone);
+  if (!lost) return Accept(winner);
+  supervisor.probed = Malformed{*lost};
+  SetFirstVerdict(supervisor);
+  return Refuse(*std::move(lost));
 }
 
 Outcome Resolver::Accept(const Entry& winner) {

@@ -60,6 +60,14 @@ std::optional<Allocation> FindAllocation(const Environment& environment) {
   return allocation;
 }
 
+std::string Describe(const Allocation& allocation) {
+  const std::string where = allocation.nodelist.empty() ? "" : fmt::format(" on {}", allocation.nodelist);
+  std::string size = allocation.tasks ? fmt::format("{} tasks{}", *allocation.tasks, where) : where;
+  if (!size.empty()) size = fmt::format(" ({})", size[0] == ' ' ? size.substr(1) : size);
+  return fmt::format("{} of Slurm job {}{}", allocation.kind,
+                     allocation.job_id.empty() ? "?" : allocation.job_id, size);
+}
+
 bool IsSingleTask(const Allocation& allocation, const Environment& environment) {
   if (IsHeterogeneous(environment)) return false;
   const auto per_node = environment.Get("SLURM_TASKS_PER_NODE");

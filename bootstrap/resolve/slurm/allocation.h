@@ -25,6 +25,9 @@ struct Allocation {
 // The allocation around this process, whether or not it was also launched as a rank.
 std::optional<Allocation> FindAllocation(const Environment& environment);
 
+// "batch script of Slurm job 9 (4 tasks on n[1-2])"
+std::string Describe(const Allocation& allocation);
+
 // Exactly one task on one node and not heterogeneous: a world of one needs no launcher.
 bool IsSingleTask(const Allocation& allocation, const Environment& environment);
 

@@ -14,6 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::Bare;
 using testing_support::BatchScript;
+using testing_support::Changed;
 using testing_support::Env;
 using testing_support::Muster;
 using testing_support::MustRefuse;
@@ -226,6 +227,75 @@ TEST(DeadSupervisor, LeavesNothingBehind) {
       resolution.warnings,
       ElementsAre(
           "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
+}
+
+DetectOptions Unreachable() {
+  DetectOptions options;
+  options.control_alive = [](const std::string&) { return false; };
+  return options;
+}
+
+constexpr std::string_view kLost =
+    "no supervisor answers at MUSTER_CONTROL=@muster-1, but this process has MUSTER_RANK=1 and "
+    "MUSTER_WORLD_SIZE=2";
+constexpr std::string_view kLostHint =
+    "in a container: bind /dev/shm into it; if that muster run has ended: unset RANK, WORLD_SIZE and "
+    "MUSTER_*";
+
+// N programs in containers without /dev/shm would each do all the work.
+TEST(LostSupervisor, IsNoWorldOfOne) {
+  const std::string text = Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1);
+  const Refusal refusal = MustRefuse(Env(text).AsProcess(Live(5, 4)), Unreachable());
+  EXPECT_EQ(refusal.error, (Error{Code::kBadEnvironment, std::string(kLost),
+                                  std::string(kLostHint) +
+                                      "; for a world of one: MUSTER_LAUNCHER=none (also --launcher none, or "
+                                      "launcher: none in the configuration)"}));
+  EXPECT_EQ(VerdictOn("muster", refusal.considered), "malformed");
+  DetectOptions alone = Unreachable();
+  alone.launcher = "none";
+  EXPECT_EQ(MustResolve(Env(text).AsProcess(Live(5, 4)), alone).tuple.world_size, 1);
+  // It was a world of one before.
+  EXPECT_EQ(MustResolve(Env(Muster(0, 1, 0, 1, 0, 1)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
+            "none");
+  const Environment named = Changed(Env(text), {{"MUSTER_CONTROL", "/scratch/muster-1-2-3/control-4"}});
+  EXPECT_THAT(MustRefuse(named.AsProcess(Live(5, 4)), Unreachable()).error.hint,
+              HasSubstr("in a container: bind /scratch into it;"));
+}
+
+TEST(LostSupervisor, IsNoSecondGroupOfItsStep) {
+  const std::string text = OneTaskANode(2, 1) + Muster(1, 2, 0, 1, 1, 2);
+  const Refusal refusal = MustRefuse(Env(text).AsProcess(Live(5, 4)), Unreachable());
+  EXPECT_EQ(refusal.error, (Error{Code::kBadEnvironment, std::string(kLost), std::string(kLostHint)}));
+  // This program is no task of the step: nothing waits for it.
+  EXPECT_EQ(refusal.awaited, std::nullopt);
+  const Environment next = Changed(Env(text), {{"SLURM_STEP_ID", "2"}});
+  EXPECT_EQ(MustResolve(next.AsProcess(Live(5, 4)), Unreachable()).tuple.launcher, "slurm");
+}
+
+// sbatch of one task from inside a rank.
+TEST(LostSupervisor, OfAnotherJobIsLeftOver) {
+  const std::string job =
+      "SLURM_JOB_ID=10\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\nSLURM_NTASKS="
+      "1\n"
+      "SLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\nSLURMD_NODENAME=n1\n";
+  const Environment script = Env(job + Muster(1, 2, 0, 1, 1, 2) + Bare(1, 2, 0));
+  const Resolution resolution = MustResolve(script.AsProcess(Live(5, 4)), Unreachable());
+  EXPECT_EQ(resolution.tuple.launcher, "none");
+  EXPECT_THAT(
+      resolution.warnings,
+      ElementsAre(
+          "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
+  const Environment same = Changed(script, {{"MUSTER_JOB_KEY", "slurm:10.0:0"}});
+  EXPECT_EQ(MustRefuse(same.AsProcess(Live(5, 4)), Unreachable()).error.code, Code::kBadEnvironment);
+}
+
+TEST(LostSupervisor, BelowAnotherLauncherIsLeftOver) {
+  const std::string text = Muster(1, 2, 1, 2, 0, 1);
+  EXPECT_EQ(
+      MustResolve(Env(text + Torchrun(1, 2, 1, 2, 0, 1)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
+      "torchrun");
+  EXPECT_EQ(MustResolve(Env(text + Openmpi(3, 4, 3, 4)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
+            "openmpi");
 }
 
 }  // namespace

@@ -118,6 +118,7 @@ check_containers() {
   check 'container: files' contained_with_secret 2 "${other_files[@]}"
   check 'container: files, nothing shared' nothing_shared
   check 'container: files, the supervisor hidden' hidden_supervisor
+  check 'container: files and network, the supervisor hidden' hidden_supervisor_and_network
   check 'container: user' contained 2 "${user_namespace[@]}"
   check 'container: user, as root' contained 2 "${fakeroot[@]}"
   check 'container: network, on one node' apart_on_one_node

@@ -1,0 +1,22 @@
+// A MUSTER_CONTROL that does not answer. Below another launcher and in another Slurm job it is left over. Else this process
+// may be a program of that `muster run`, in a container that hides the supervisor: as a world of one, each of N programs
+// would do all the work.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "bootstrap/environment/environment.h"
+#include "bootstrap/resolve/slurm/allocation.h"
+#include "comm/base/error.h"
+#include "comm/rank_tuple.h"
+
+namespace muster::resolve {
+
+// Why `winner` is not this process's tuple; nullopt: the supervisor's variables are left over. `alone`: how to force a
+// world of one, if the winner is no launcher; else empty. Error: kBadEnvironment.
+std::optional<Error> LostSupervisor(const Environment& environment,
+                                    const std::optional<Allocation>& allocation, const RankTuple& winner,
+                                    std::string_view alone);
+
+}  // namespace muster::resolve
