@@ -52,8 +52,8 @@ std::string SlurmStepOfCommandLine(std::string_view command_line) {
   constexpr std::string_view kTitle = "slurmstepd: [";
   if (command_line.substr(0, kTitle.size()) != kTitle) return {};
   command_line.remove_prefix(kTitle.size());
-  const size_t end = command_line.find(']');
-  return end == std::string_view::npos ? std::string() : std::string(command_line.substr(0, end));
+  if (command_line.find(']') == std::string_view::npos) return {};
+  return std::string(command_line.substr(0, command_line.find_first_of("+ ]")));
 }
 
 std::string NearestSlurmStep(Ancestry& ancestry) {

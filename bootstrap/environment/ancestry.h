@@ -24,7 +24,7 @@ class Ancestry {
 };
 
 // "13.0" "13.batch" "13.interactive" "13.extern": of the nearest slurmstepd among them; empty: none seen.
-// Slurmstepd names itself "slurmstepd: [JOB.STEP]".
+// Slurmstepd names itself "slurmstepd: [JOB.STEP]", "[JOB.STEP+COMPONENT]" in `srun A : B`, and "[JOB.extern stepmgr]".
 std::string NearestSlurmStep(Ancestry& ancestry);
 std::string SlurmStepOfCommandLine(std::string_view command_line);
 

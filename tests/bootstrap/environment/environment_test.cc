@@ -181,6 +181,9 @@ TEST(Ancestry, ReadsSlurmstepdsTitle) {
   EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.0]"), "13.0");
   EXPECT_EQ(SlurmStepOfCommandLine(std::string_view("slurmstepd: [13.batch]\0\0", 24)), "13.batch");
   EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.interactive]"), "13.interactive");
+  // srun A : B in an ordinary allocation; Slurm 24.05 with stepmgr.
+  EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.0+1]"), "13.0");
+  EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.extern stepmgr]"), "13.extern");
   EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd"), "");
   EXPECT_EQ(SlurmStepOfCommandLine("slurmstepd: [13.0"), "");
   EXPECT_EQ(SlurmStepOfCommandLine("bash"), "");

@@ -36,6 +36,13 @@ heterogeneous_step() {
   evaluated 5
 }
 
+# In an allocation slurmstepd names the component as well: "[7.0+1]".
+heterogeneous_step_of_a_job() {
+  fresh
+  batch -N3 -n5 <<<"srun -N1 -n2 muster run -- ${member[*]} : -N2 -n3 muster run -- ${member[*]}"
+  evaluated 5
+}
+
 heterogeneous_job() {
   fresh "$files/first" "$files/both"
   local header=('#SBATCH -N1 -n2' '#SBATCH hetjob' '#SBATCH -N2 -n3')
@@ -111,6 +118,7 @@ check_layouts() {
   check 'srun: one task' layout 1 -N1 -n1
   check 'srun: one node' layout 4 -N1 -n4
   check 'srun: heterogeneous step' heterogeneous_step
+  check 'srun: heterogeneous step of a job' heterogeneous_step_of_a_job
   check 'srun: --multi-prog' multi_prog
   check 'srun: Init() without muster run' without_run
   check 'srun: Init() twice under one muster run' twice_adopted
