@@ -56,12 +56,25 @@ std::string SlurmStepOfCommandLine(std::string_view command_line) {
   return std::string(command_line.substr(0, command_line.find_first_of("+ ]")));
 }
 
+std::string SlurmStepOfCgroup(std::string_view cgroup) {
+  constexpr std::string_view kJob = "/job_";
+  constexpr std::string_view kStep = "/step_";
+  const size_t job = cgroup.find(kJob);
+  const size_t step = cgroup.find(kStep, job);
+  if (job == std::string_view::npos || step == std::string_view::npos) return {};
+  const std::string_view id = cgroup.substr(job + kJob.size(), step - job - kJob.size());
+  if (id.empty() || id.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  const std::string_view rest = cgroup.substr(step + kStep.size());
+  return fmt::format("{}.{}", id, rest.substr(0, rest.find_first_of("+/\n")));
+}
+
 std::string NearestSlurmStep(Ancestry& ancestry) {
   for (size_t distance = 0;; ++distance) {
     const auto pid = ancestry.At(distance);
-    if (!pid) return {};
-    const auto command_line = ReadAll(fmt::format("/proc/{}/cmdline", *pid), kLongestEnvironment);
-    if (!command_line) return {};
+    const auto command_line =
+        pid ? ReadAll(fmt::format("/proc/{}/cmdline", *pid), kLongestEnvironment) : std::nullopt;
+    // Not hidden by hidepid or a PID namespace.
+    if (!command_line) return SlurmStepOfCgroup(ReadProcFile("/proc/self/cgroup").value_or(""));
     if (std::string step = SlurmStepOfCommandLine(*command_line); !step.empty()) return step;
   }
 }

@@ -119,6 +119,14 @@ Status ReadJob(const Environment& environment, Candidate& candidate) {
   return {};
 }
 
+// A batch script may have inherited the variables of another step's only task. Neither slurmstepd nor its control group is
+// visible (hidepid, a container).
+bool MayBeABatchScript(const Environment& environment, const RankTuple& tuple) {
+  const auto tasks = environment.GetCount("SLURM_NTASKS");
+  return environment.live() && environment.process()->slurm_step.empty() && tuple.world_size == 1 && tasks &&
+         tasks->value_or(1) != 1;
+}
+
 Result<Candidate> Read(const Environment& environment, const TupleVariables& variables) {
   MUSTER_TRY(Candidate candidate, ReadTuple("slurm", environment, variables));
   RankTuple& tuple = candidate.tuple;
@@ -176,6 +184,13 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   const auto why = WhyNotThisStep(environment, candidate->tuple);
   if (!why) return Malformed{why.error()};
   if (*why) return Absent{fmt::format("the step variables are left over from another step: {}", **why), true};
+  if (!context.forced && MayBeABatchScript(environment, candidate->tuple)) {
+    return Absent{
+        fmt::format("SLURM_NTASKS={} is not SLURM_STEP_NUM_TASKS=1, and no slurmstepd is visible above this "
+                    "process: the step variables may be left over from another step",
+                    *environment.Get("SLURM_NTASKS")),
+        true};
+  }
   // Hydra mixes the variables of two tasks: no harm if its own tuple is there.
   if (auto status = CheckTaskIds(environment, candidate->tuple); !status) {
     return Incomplete{std::move(status).error(), "SLURM_PROCID"};

@@ -197,5 +197,17 @@ TEST(Ancestry, ReadsNoMoreThanItMay) {
   std::remove(path.c_str());
 }
 
+TEST(Ancestry, ReadsSlurmsControlGroup) {
+  EXPECT_EQ(SlurmStepOfCgroup("0::/system.slice/slurmstepd.scope/job_13/step_batch/user/task_0\n"),
+            "13.batch");
+  EXPECT_EQ(SlurmStepOfCgroup("9:cpuset:/\n4:memory:/slurm/uid_1000/job_13/step_2/task_0\n1:pids:/\n"),
+            "13.2");
+  EXPECT_EQ(SlurmStepOfCgroup("4:freezer:/slurm_gpu01/uid_0/job_13/step_extern\n"), "13.extern");
+  EXPECT_EQ(SlurmStepOfCgroup("0::/slurmstepd.scope/job_13/step_0+1/user/task_0\n"), "13.0");
+  for (const char* other :
+       {"", "0::/\n", "0::/user.slice/job_x/step_0\n", "0::/job_13\n", "0::/step_0/job_13\n"})
+    EXPECT_EQ(SlurmStepOfCgroup(other), "") << other;
+}
+
 }  // namespace
 }  // namespace muster

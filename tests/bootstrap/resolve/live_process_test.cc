@@ -229,6 +229,19 @@ TEST(DeadSupervisor, LeavesNothingBehind) {
           "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
 }
 
+// sbatch from a step of one task, where neither slurmstepd nor its control group is visible.
+TEST(LiveProcess, OfABatchScriptIsNoTaskOfAnInheritedStepOfOne) {
+  const Environment script =
+      Changed(Env(OneTaskANode(1, 0)), {{"SLURM_NTASKS", "2"}, {"SLURM_TASKS_PER_NODE", "2"}});
+  const Refusal refusal = MustRefuse(script.AsProcess(Live(5, 4)));
+  EXPECT_EQ(refusal.error.code, Code::kNotLaunched);
+  EXPECT_EQ(VerdictOn("slurm", refusal.considered), "leak");
+  auto seen = Live(5, 4);
+  seen.slurm_step = "9.1";
+  EXPECT_EQ(MustResolve(script.AsProcess(seen)).tuple.launcher, "slurm");
+  EXPECT_EQ(MustResolve(script.AsProcess(Live(5, 4)), {.launcher = "slurm"}).tuple.launcher, "slurm");
+}
+
 DetectOptions Unreachable() {
   DetectOptions options;
   options.control_alive = [](const std::string&) { return false; };
