@@ -4,12 +4,14 @@
 //   SLURM_STEP_NODELIST  must be there: a batch script has SLURM_PROCID=0 but no step
 //   SLURM_JOB_ID SLURM_STEP_ID SLURM_RESTART_COUNT (only when > 0, inherited from the batch script)
 // Not read: SLURM_NTASKS (the job's under --preserve-env), SLURM_NODELIST (the job's).
+#include <algorithm>
 #include <array>
 
 #include "bootstrap/environment/outer_variables.h"
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 #include "bootstrap/resolve/slurm/allocation.h"
+#include "bootstrap/resolve/slurm/placement.h"
 #include "bootstrap/resolve/slurm/slurm_step.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 #include "comm/base/parse.h"
@@ -119,6 +121,35 @@ Status ReadJob(const Environment& environment, Candidate& candidate) {
   return {};
 }
 
+// Without SLURMD_NODENAME, as in a container: by the host's name, else by the layout.
+// With the host's name alone, no process might be on the node of rank 0, and all would wait.
+Status FindNode(const Environment& environment, Candidate& candidate) {
+  RankTuple& tuple = candidate.tuple;
+  if (tuple.node) return {};
+  MUSTER_TRY(const Placement step, PlacementOfSlurmStep(environment));
+  const std::string host = environment.host_name().value_or("");
+  const auto is_host = [&](const std::string& name) {
+    return name == host || name == std::string_view(host).substr(0, host.find('.'));
+  };
+  const auto named = std::ranges::find_if(step.nodes, is_host, &Placement::Node::name);
+  if (named != step.nodes.end()) {
+    tuple.node = named->name;
+    candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (host name)", {}});
+  } else if (step.nodes.size() == 1 || !step.node_of_rank.empty()) {
+    const int node = step.nodes.size() == 1 ? 0 : step.node_of_rank[static_cast<size_t>(tuple.rank)];
+    tuple.node = step.nodes[static_cast<size_t>(node)].name;
+    candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (SLURM_NODEID)", {}});
+  } else if (environment.live()) {
+    return WithHint(Fail(Code::kBadEnvironment,
+                         "SLURMD_NODENAME is not set, and neither the host name, {}, nor the layout gives "
+                         "this node's name in "
+                         "SLURM_STEP_NODELIST={}",
+                         host, *environment.Get("SLURM_STEP_NODELIST")),
+                    "let the container or wrapper pass SLURMD_NODENAME on");
+  }
+  return {};
+}
+
 // A batch script may have inherited the variables of another step's only task. Neither slurmstepd nor its control group is
 // visible (hidepid, a container).
 bool MayBeABatchScript(const Environment& environment, const RankTuple& tuple) {
@@ -195,6 +226,8 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   if (auto status = CheckTaskIds(environment, candidate->tuple); !status) {
     return Incomplete{std::move(status).error(), "SLURM_PROCID"};
   }
+  if (auto status = FindNode(environment, *candidate); !status)
+    return Incomplete{std::move(status).error(), "SLURM_PROCID"};
   WarnOfJobSize(environment, *candidate);
   return *std::move(candidate);
 }

@@ -135,6 +135,29 @@ TEST(SingleTask, IsAWorldOfOne) {
             Code::kNotLaunched);
 }
 
+// A container passes SLURM_* on, and no SLURMD_NODENAME.
+TEST(NodeOfASlurmTask, IsFoundByTheHostNameOrTheLayout) {
+  const Environment task = Changed(Env(OneTaskANode(2, 1)), {{"SLURMD_NODENAME", std::nullopt}});
+  const auto on = [](const Environment& environment, const char* host) {
+    return environment.AsProcess({.pid = 5, .host_name = host, .slurm_step = "9.1"});
+  };
+  const auto node = [&](const Environment& environment, const char* host) {
+    return MustResolve(on(environment, host)).tuple.node;
+  };
+  EXPECT_EQ(node(task, "n2"), "n2");
+  EXPECT_EQ(node(task, "n2.cluster"), "n2");
+  EXPECT_EQ(node(task, "6f0e1c"), "n2");
+  const Environment arbitrary = Changed(task, {{"SLURM_DISTRIBUTION", "arbitrary"}});
+  EXPECT_EQ(node(arbitrary, "n1"), "n1");
+  EXPECT_EQ(node(Changed(Env(OneTaskANode(1, 0)), {{"SLURMD_NODENAME", std::nullopt}}), "6f0e1c"), "n1");
+  EXPECT_EQ(MustRefuse(on(arbitrary, "6f0e1c")).error,
+            (Error{Code::kBadEnvironment,
+                   "SLURMD_NODENAME is not set, and neither the host name, 6f0e1c, nor the layout gives this "
+                   "node's name "
+                   "in SLURM_STEP_NODELIST=n[1-2]",
+                   "let the container or wrapper pass SLURMD_NODENAME on"}));
+}
+
 TEST(Singleton, IsCompleteAndSaysSo) {
   const Resolution resolution = MustResolve(Environment().AsProcess({.pid = 5, .host_name = "laptop"}));
   const RankTuple expected{.launcher = "none",
