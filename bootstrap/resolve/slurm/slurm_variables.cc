@@ -1,5 +1,7 @@
 #include "bootstrap/resolve/slurm/slurm_variables.h"
 
+#include <set>
+
 #include "comm/base/parse.h"
 
 namespace muster::resolve {
@@ -20,6 +22,16 @@ Result<std::optional<int64_t>> StepNumber(const Environment& environment, std::s
   const auto number = ParseInteger<int64_t>(*text);
   if (!number) return Fail(Code::kBadEnvironment, "{}=\"{}\" is not a step number", name, *text);
   return number;
+}
+
+std::set<std::string_view> ComponentIds(const Environment& environment) {
+  std::set<std::string_view> ids;
+  for (const std::string_view prefix : {"SLURM_JOB_ID_HET_GROUP_", "SLURM_JOB_ID_PACK_GROUP_"}) {
+    for (auto it = environment.All().lower_bound(prefix);
+         it != environment.All().end() && it->first.starts_with(prefix); ++it)
+      ids.insert(it->second);
+  }
+  return ids;
 }
 
 bool IsDigits(std::string_view text) { return ParseInteger<uint64_t>(text).has_value(); }
@@ -43,19 +55,15 @@ Result<std::optional<int64_t>> SlurmStepId(const Environment& environment) {
 bool IsSpecialStep(int64_t step) { return step < 0 || step >= kFirstSpecialStep; }
 
 bool IsHeterogeneous(const Environment& environment) {
-  return environment.Has("SLURM_HET_SIZE") || environment.Has("SLURM_PACK_SIZE");
+  if (!environment.Has("SLURM_HET_SIZE") && !environment.Has("SLURM_PACK_SIZE")) return false;
+  const auto components = ComponentIds(environment);
+  // sbatch called inside a heterogeneous job passes its variables on.
+  return components.empty() || components.contains(SlurmJobId(environment).value_or(""));
 }
 
 bool IsThisSlurmJob(const Environment& environment, std::string_view job) {
   if (SlurmJobId(environment) == job) return true;
-  if (!IsHeterogeneous(environment)) return false;
-  for (const std::string_view prefix : {"SLURM_JOB_ID_HET_GROUP_", "SLURM_JOB_ID_PACK_GROUP_"}) {
-    for (auto it = environment.All().lower_bound(prefix);
-         it != environment.All().end() && it->first.substr(0, prefix.size()) == prefix; ++it) {
-      if (it->second == job) return true;
-    }
-  }
-  return false;
+  return IsHeterogeneous(environment) && ComponentIds(environment).contains(job);
 }
 
 bool NamesAnotherSlurmStep(const Environment& environment, std::string_view text) {

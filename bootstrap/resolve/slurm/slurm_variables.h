@@ -22,7 +22,8 @@ Result<std::optional<int64_t>> SlurmStepId(const Environment& environment);
 // Interactive, batch, extern and pending steps have ids from 0xfffffff0 (negative if printed as an int).
 bool IsSpecialStep(int64_t step);
 
-// SLURM_HET_SIZE, else its old name SLURM_PACK_SIZE. Not *_GROUP_0: 22.05 sets those in ordinary steps.
+// SLURM_HET_SIZE, else its old name SLURM_PACK_SIZE, with this job among the components. Not *_GROUP_0 alone: 22.05 sets
+// those in ordinary steps.
 bool IsHeterogeneous(const Environment& environment);
 
 // `job` is this job's id or, of a heterogeneous job, one of its components'.

@@ -128,6 +128,15 @@ TEST(SingleTask, IsAWorldOfOne) {
   EXPECT_EQ(resolution.tuple.job.key, "none:9:0");
   EXPECT_EQ(resolution.allocation->job_id, "9");
   EXPECT_EQ(MustRefuse(Changed(script, {{"SLURM_HET_SIZE", "2"}})).error.code, Code::kNotLaunched);
+  EXPECT_EQ(
+      MustRefuse(Changed(script, {{"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_ID_HET_GROUP_0", "9"}})).error.code,
+      Code::kNotLaunched);
+  // sbatch from inside the heterogeneous job 7.
+  EXPECT_EQ(MustResolve(Changed(script, {{"SLURM_HET_SIZE", "2"},
+                                         {"SLURM_JOB_ID_HET_GROUP_0", "7"},
+                                         {"SLURM_JOB_ID_HET_GROUP_1", "8"}}))
+                .tuple.launcher,
+            "none");
   EXPECT_EQ(MustRefuse(Changed(script, {{"SLURM_TASKS_PER_NODE", "1(x2)"}, {"SLURM_JOB_NUM_NODES", "2"}}))
                 .error.code,
             Code::kNotLaunched);
