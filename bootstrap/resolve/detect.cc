@@ -221,12 +221,14 @@ Outcome Resolver::ResolveSingleProcess() {
   Entry& none = *Find(LauncherRole::kAlone);
   for (const Entry& entry : entries_) {
     const Incomplete* incomplete = entry.incomplete();
-    if (incomplete == nullptr || incomplete->size == 1) continue;
+    if (incomplete == nullptr || incomplete->size == 1 || &entry == &none) continue;
     // An exported WORLD_SIZE is no rank: in a batch script the missing srun is the news.
-    if (none.candidate() == nullptr && !incomplete->rank && entry.role() != LauncherRole::kSlurm) continue;
+    const bool in_allocation = std::holds_alternative<Absent>(none.probed);
+    if (in_allocation && !incomplete->rank && entry.role() != LauncherRole::kSlurm) continue;
     return RefuseOrAsk(incomplete->error);
   }
-  return none.candidate() == nullptr ? Outcome(Refuse(NotLaunched())) : AcceptFound(none);
+  if (none.candidate() != nullptr) return AcceptFound(none);
+  return Refuse(none.incomplete() != nullptr ? none.incomplete()->error : NotLaunched());
 }
 
 // slurmstepd executed this very process, or its parent is the supervisor: no launcher can be further inside.

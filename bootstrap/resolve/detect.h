@@ -2,8 +2,8 @@
 //
 // All candidates are collected; nested launchers are settled by containment, not by order alone (two
 // candidates describe the same world, or one launched the other, or one is left over). A conflict that cannot
-// be settled is refused with both sides shown. Pure: no I/O but ProbeContext's callback. The order is
-// launchers.h.
+// be settled is refused with both sides shown. Pure: no I/O but ProbeContext's callback and the host files of
+// batch systems. The order is launchers.h.
 #pragma once
 
 #include <functional>
