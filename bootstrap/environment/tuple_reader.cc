@@ -1,5 +1,8 @@
 #include "bootstrap/environment/tuple_reader.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "comm/base/parse.h"
 
 namespace muster {
@@ -111,7 +114,8 @@ Result<std::optional<Endpoint>> ReadMaster(const Environment& environment) {
   if (!number || *number == 0) {
     return Fail(Code::kBadEnvironment, "MASTER_PORT=\"{}\" is not a port from 1 to 65535", *port);
   }
-  return Endpoint{std::string(*address), *number};
+  const bool in_brackets = address->size() > 2 && address->front() == '[' && address->back() == ']';
+  return Endpoint{std::string(in_brackets ? address->substr(1, address->size() - 2) : *address), *number};
 }
 
 Status ReadMaster(const Environment& environment, Candidate& candidate) {
@@ -145,7 +149,10 @@ void ReadJobId(const Environment& environment, std::initializer_list<std::string
 }
 
 bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.substr(0, 4) == "127.";
+  constexpr std::string_view kNames[] = {"localhost", "localhost4", "localhost6", "ip6-localhost",
+                                         "0.0.0.0",   "::",         "::1"};
+  return std::ranges::find(kNames, host) != std::end(kNames) || host.starts_with("localhost.") ||
+         host.starts_with("127.");
 }
 
 std::string JobKey(std::string_view launcher, const JobIdentity& job) {

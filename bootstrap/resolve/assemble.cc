@@ -129,7 +129,11 @@ class Assembler {
         launcher_.role == LauncherRole::kAlone || launcher_.role == LauncherRole::kFlags;
     if (tuple.master || meets_elsewhere || !surroundings_.master_is_ours) return;
     const auto master = ReadMaster(environment_);
-    if (!master) {
+    if (launcher_.NamesMaster() && environment_.Has("MASTER_ADDR") && !environment_.Has("MASTER_PORT")) {
+      resolution_.warnings.push_back(
+          fmt::format("MASTER_ADDR={} is ignored, because MASTER_PORT is not set: set both",
+                      *environment_.Get("MASTER_ADDR")));
+    } else if (!master) {
       resolution_.warnings.push_back(master.error().message);
     } else if (*master) {
       tuple.master = *master;

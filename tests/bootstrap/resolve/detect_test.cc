@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "tests/bootstrap/resolve/fixtures.h"
 #include "tests/bootstrap/resolve/launches.h"
@@ -190,6 +191,28 @@ TEST(ATaskWithoutItsNumberOfTasks, IsNoWorldOfOne) {
                      "give --rank and --world-size, or set RANK and WORLD_SIZE; for a world of one: "
                      "MUSTER_LAUNCHER=none"}));
     EXPECT_EQ(MustResolve(Env(text + ("\n" + Bare(1, 2, 1)))).tuple.launcher, "torch-env");
+  }
+}
+
+TEST(Master, OfAHostAloneIsIgnoredWithAWarning) {
+  const Resolution resolution = MustResolve(Env("RANK=0\nWORLD_SIZE=2\nLOCAL_RANK=0\nMASTER_ADDR=vm\n"));
+  EXPECT_EQ(resolution.tuple.master, std::nullopt);
+  EXPECT_THAT(resolution.warnings,
+              ElementsAre("MASTER_ADDR=vm is ignored, because MASTER_PORT is not set: set both"));
+}
+
+TEST(Master, MayBeThisHostByAnyName) {
+  for (const char* name :
+       {"localhost", "localhost.localdomain", "localhost4", "127.0.1.1", "::1", "0.0.0.0", "::"})
+    EXPECT_TRUE(IsLoopback(name)) << name;
+  for (const char* name : {"localhost-1", "n1", "10.0.0.1", "", "fd00::1"})
+    EXPECT_FALSE(IsLoopback(name)) << name;
+}
+
+TEST(Master, IsReadWithoutBrackets) {
+  for (const char* name : {"[fd00::1]", "fd00::1"}) {
+    const Environment rank = Changed(Env(Bare(0, 2, 0)), {{"MASTER_ADDR", name}});
+    EXPECT_EQ(MustResolve(rank).tuple.master, (Endpoint{"fd00::1", 29500})) << name;
   }
 }
 
