@@ -1,5 +1,6 @@
 #include "bootstrap/resolve/containment.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "bootstrap/resolve/launchers/launchers.h"
@@ -115,6 +116,14 @@ class Pair {
 Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment,
                const LauncherTable& launchers) {
   return Pair(outer.tuple, inner.tuple, environment, launchers).Relate();
+}
+
+bool IsOlderThanTheTask(const Launcher& launcher, const Environment& environment) {
+  const auto task = environment.live() ? environment.process()->slurm_task : nullptr;
+  if (task == nullptr || launcher.role == LauncherRole::kSlurm) return false;
+  return std::ranges::all_of(VariablesOf(launcher), [&](std::string_view variable) {
+    return task->Get(variable) == environment.Get(variable);
+  });
 }
 
 }  // namespace muster::resolve

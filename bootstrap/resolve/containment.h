@@ -25,4 +25,8 @@ enum class Nesting {
 Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment& environment,
                const LauncherTable& launchers = Launchers());
 
+// The Slurm task above this process was started with the same variables of that launcher: they are not of a launcher
+// inside the task.
+bool IsOlderThanTheTask(const Launcher& launcher, const Environment& environment);
+
 }  // namespace muster::resolve

@@ -281,7 +281,7 @@ Entry* Resolver::Innermost() {
 std::optional<Error> Resolver::FirstMalformed() const {
   for (const Entry& entry : entries_) {
     const auto* malformed = std::get_if<Malformed>(&entry.probed);
-    if (malformed == nullptr) continue;
+    if (malformed == nullptr || IsOlderThanTheTask(*entry.launcher, environment_)) continue;
     Error error = malformed->error;
     if (error.hint.empty()) {
       error.hint = fmt::format("correct or unset it, or force another launcher than {}: {}", entry.name(),

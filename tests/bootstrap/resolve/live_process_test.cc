@@ -229,6 +229,19 @@ TEST(DeadSupervisor, LeavesNothingBehind) {
           "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
 }
 
+TEST(LiveProcess, IgnoresAMalformedVariableThatItsTaskStartedWith) {
+  const std::string task = OneTaskANode(4, 3) + "SLURM_TASK_PID=4711\n";
+  const std::string text = task + "WORLD_SIZE=\n";
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(text);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  EXPECT_EQ(resolution.tuple.launcher, "slurm");
+  EXPECT_EQ(resolution.tuple.rank, 3);
+  EXPECT_EQ(VerdictOn("torch-env", resolution.considered), "malformed");
+  process.slurm_task = Started(task);
+  EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.message, "WORLD_SIZE is set but empty");
+}
+
 // sbatch from a step of one task, where neither slurmstepd nor its control group is visible.
 TEST(LiveProcess, OfABatchScriptIsNoTaskOfAnInheritedStepOfOne) {
   const Environment script =
