@@ -57,6 +57,13 @@ ByteView Roster::PayloadOf(int rank) const {
   return members[index].payload.view();
 }
 
+bool Roster::OfOneProcess(int a, int b) const {
+  const Member& one = members[static_cast<size_t>(a)];
+  const Member& other = members[static_cast<size_t>(b)];
+  if (one.process >= 0 && other.process >= 0) return one.process == other.process;
+  return one.node == other.node && one.pid == other.pid;
+}
+
 int Roster::LocalSize(int node) const { return static_cast<int>(RanksOfNode(*this, node).size()); }
 
 std::string DescribeRank(const Roster& roster, int rank) {

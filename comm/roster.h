@@ -54,6 +54,7 @@ struct Roster {
     int local_rank = 0;  // 0..k-1 on its node
     int pid = 0;         // in its node's PID namespace
     MemberPayload payload;
+    int process = -1;  // the lowest rank of its process; -1: unknown (a program has no such column)
 
     friend bool operator==(const Member&, const Member&) = default;
   };
@@ -75,6 +76,8 @@ struct Roster {
   ByteView PayloadOf(int rank) const;
   std::vector<int> RanksOn(int node) const;  // ascending by local rank
   int LocalSize(int node) const;
+  // Whether one process represents both. The pids of two processes on a node may be equal: in containers.
+  bool OfOneProcess(int a, int b) const;
 
   friend bool operator==(const Roster&, const Roster&) = default;
 };

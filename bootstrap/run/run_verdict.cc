@@ -10,11 +10,6 @@ namespace {
 // A signal that Slurm sends to all ranks together is one request.
 constexpr Duration kOneRequest = std::chrono::seconds(1);
 
-bool OneProcess(const Roster& roster, int a, int b) {
-  const auto member = [&](int rank) { return roster.members[static_cast<size_t>(rank)]; };
-  return roster.NodeOf(a) == roster.NodeOf(b) && member(a).pid == member(b).pid;
-}
-
 }  // namespace
 
 void RunVerdict::Formed(rendezvous::FormedGroup group, std::vector<int> own_ranks) {
@@ -75,7 +70,8 @@ RunSteps RunVerdict::ProgramsDone() const {
   RunSteps steps;
   if (facts_.for_every_rank && facts_.writes_report) steps.push_back(RunStep::kSendExitReport);
   // The store is needed until the last program has ended; the root stays as long by itself.
-  const bool store_waits = facts_.muster_store && !OneProcess(place_.group.roster, place_.group.root_rank, 0);
+  const bool store_waits =
+      facts_.muster_store && !place_.group.roster.OfOneProcess(place_.group.root_rank, 0);
   const bool all_wait = !facts_.for_every_rank || facts_.expects_files;
   if (all_wait || store_waits) steps.push_back(RunStep::kGatherAllDone);
   if (!all_wait && !(store_waits && facts_.keeps_store)) steps.push_back(RunStep::kLeave);

@@ -21,10 +21,9 @@ constexpr size_t kMostAsked = 8;
 
 // One process may represent several ranks.
 std::vector<int> RanksOfProcess(const Roster& roster, int rank) {
-  const Roster::Member& member = roster.members[static_cast<size_t>(rank)];
   std::vector<int> ranks;
-  for (const int other : roster.RanksOn(member.node)) {
-    if (roster.members[static_cast<size_t>(other)].pid == member.pid) ranks.push_back(other);
+  for (const int other : roster.RanksOn(roster.NodeOf(rank))) {
+    if (roster.OfOneProcess(rank, other)) ranks.push_back(other);
   }
   std::ranges::sort(ranks);
   return ranks;

@@ -1,5 +1,9 @@
 #include "comm/rendezvous/join/joiner.h"
 
+#include <array>
+#include <bit>
+
+#include "comm/auth/crypto.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/roster/agreement.h"
@@ -67,6 +71,9 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
 Joiner::~Joiner() = default;
 
 void Joiner::Start() {
+  std::array<uint8_t, sizeof request_.self.id> random{};
+  auth::RandomBytes(random);
+  request_.self.id = std::bit_cast<uint64_t>(random);
   if (request_.kvs) request_.kvs->Wake();
   deadline_.Set(request_.timeouts.rendezvous);
   meeting_.Start();

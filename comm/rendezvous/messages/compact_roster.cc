@@ -100,6 +100,7 @@ class Table : public RosterSource, public std::enable_shared_from_this<Table> {
   NumberColumn node_of_;
   NumberColumn local_ranks_;
   NumberColumn pids_;
+  NumberColumn processes_;
   TextColumn payloads_;
   std::string first_payload_;
 
@@ -138,6 +139,7 @@ bool Table::Open() {
   node_of_ = reader.Numbers(size);
   local_ranks_ = reader.Numbers(size);
   pids_ = reader.Numbers(size);
+  processes_ = reader.Numbers(size);
   payloads_ = reader.Texts(size);
   if (!reader.Finish()) return false;
   if (size == 0) return true;
@@ -161,6 +163,8 @@ void Table::Read(size_t first, std::span<Roster::Member> members) const {
   local_ranks_.ForEach(first, count,
                        [&](size_t rank, int local) { members[rank - first].local_rank = local; });
   pids_.ForEach(first, count, [&](size_t rank, int pid) { members[rank - first].pid = pid; });
+  processes_.ForEach(first, count,
+                     [&](size_t rank, int process) { members[rank - first].process = process; });
   for (size_t i = 0; i < count; ++i) members[i].payload = MemberPayload(shared_from_this(), first + i);
 }
 
@@ -195,6 +199,7 @@ Bytes EncodeTable(const Roster& roster) {
   writer.Numbers(ValuesOf(roster.members, &Roster::Member::node));
   writer.Numbers(local_ranks);
   writer.Numbers(ValuesOf(roster.members, &Roster::Member::pid));
+  writer.Numbers(ValuesOf(roster.members, &Roster::Member::process));
   std::vector<std::string_view> payloads;
   payloads.reserve(roster.members.size());
   for (const size_t rank : ByLocalRank(local_ranks))

@@ -43,8 +43,8 @@ namespace {
 
 constexpr uint8_t kSameAsBefore = 1;
 constexpr uint8_t kRefused = 2;
-// Flags, pid and the number of claims of a process that is like the one before.
-constexpr size_t kShortestProcess = 9;
+// Flags, pid, id and the number of claims of a process that is like the one before.
+constexpr size_t kShortestProcess = 17;
 
 // Within a node nearly always everything but pid and claims is the same as the process before.
 void ProcessFields(auto& wire, Is<ProcessInfo> auto& member, const ProcessInfo* previous) {
@@ -61,7 +61,7 @@ void ProcessFields(auto& wire, Is<ProcessInfo> auto& member, const ProcessInfo* 
     if ((flags & kRefused) != 0) member.refused.emplace();
   }
   if (!same) wire(member.node, member.agreement);
-  wire(member.pid, member.claims);
+  wire(member.pid, member.id, member.claims);
   if (member.refused) wire(*member.refused);
 }
 

@@ -87,6 +87,8 @@ struct ProcessInfo {
   // The reason why it cannot be part of the group. It comes only so that no rank waits for it. Every rank
   // receives this reason, so the text names the process; the agreement does not count.
   std::optional<Error> refused = std::nullopt;
+  // Random. The pids of two processes of a node may be equal, each in a container of its own.
+  uint64_t id = 0;
 
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
 };

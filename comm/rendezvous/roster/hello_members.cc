@@ -78,11 +78,22 @@ const ProcessInfo& HelloMembers::SpeakerOf(Source source) const {
   return std::ranges::find(below_, source, &Below::value_type::first)->second;
 }
 
+// Of two processes with one pid, each in a container of its own, the first has gone up first.
+const ProcessInfo& HelloMembers::FirstLike(const ProcessInfo& process, int rank) const {
+  const auto is_like_it = [&](const ProcessInfo& other) {
+    return other.pid == process.pid && other.node == process.node &&
+           std::ranges::count(other.claims, rank, &RankClaim::rank) > 0;
+  };
+  if (is_like_it(self_)) return self_;
+  return std::ranges::find_if(below_, is_like_it, &Below::value_type::second)->second;
+}
+
 std::optional<Error> HelloMembers::FindSecondClaim(Source source, const Roster& roster) const {
   const ProcessInfo& speaker = SpeakerOf(source);
   if (speaker.refused) return speaker.refused;
   for (const RankClaim& claim : speaker.claims) {
-    if (claim.rank < 0 || claim.rank >= roster.size() || IsMember(roster, speaker, claim)) continue;
+    if (claim.rank < 0 || claim.rank >= roster.size()) continue;
+    if (IsMember(roster, speaker, claim) && FirstLike(speaker, claim.rank).id == speaker.id) continue;
     const int pid = roster.members[static_cast<size_t>(claim.rank)].pid;
     return ClaimedTwice(claim.rank, {pid, roster.NodeName(claim.rank)}, {speaker.pid, speaker.node});
   }

@@ -54,6 +54,8 @@ class HelloMembers {
   std::vector<int> RanksIn(Source source, const Roster& roster) const;
 
  private:
+  const ProcessInfo& FirstLike(const ProcessInfo& process, int rank) const;
+
   const ProcessInfo& self_;
   std::optional<ProcessInfo> lost_leader_;
   Below below_;

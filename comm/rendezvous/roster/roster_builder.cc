@@ -75,10 +75,13 @@ std::optional<Error> RosterBuilder::TakeSeat(Source source, const ProcessInfo& m
   }
   Seat& seat = seats_[static_cast<size_t>(claim.rank)];
   if (seat.taken) {
-    if (seat.source == source && seat.node == member.node && seat.pid == member.pid) return std::nullopt;
+    const bool again = seat.source == source && seat.node == member.node && seat.pid == member.pid &&
+                       seat.process == member.id;
+    if (again) return std::nullopt;
     return ClaimedTwice(claim.rank, {seat.pid, seat.node}, {member.pid, member.node});
   }
-  seat = Seat{true, source, member.node, member.pid, claim};
+  const int first = std::ranges::min(member.claims, {}, &RankClaim::rank).rank;
+  seat = Seat{true, source, member.node, member.pid, member.id, first, claim};
   ++here_;
   return std::nullopt;
 }
@@ -99,7 +102,8 @@ Result<Roster> RosterBuilder::MakeRoster() const {
   for (const Seat& seat : seats_) {
     const auto [found, added] = node_index.emplace(seat.node, static_cast<int>(roster.nodes.size()));
     if (added) roster.nodes.push_back({seat.node, node_addresses_.at(seat.node)});
-    roster.members.push_back({found->second, seat.claim.local_rank, seat.pid, seat.claim.payload});
+    roster.members.push_back(
+        {found->second, seat.claim.local_rank, seat.pid, seat.claim.payload, seat.first});
   }
   MUSTER_CHECK(CheckLocalRanks(roster));
   return roster;

@@ -58,6 +58,8 @@ class RosterBuilder {
     Source source = 0;
     std::string node;
     int pid = 0;
+    uint64_t process = 0;  // ProcessInfo::id
+    int first = 0;         // the lowest rank of the process
     RankClaim claim;
   };
   // The process at the other end of a source: the first process that came from there.

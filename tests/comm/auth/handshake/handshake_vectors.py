@@ -10,7 +10,7 @@ RFC 7748 section 5, ChaCha20-Poly1305 is RFC 8439 section 2.8.
 import hashlib
 import struct
 
-VERSION = 5
+VERSION = 6
 P = 2**255 - 19
 
 

@@ -350,6 +350,13 @@ TEST_F(ControlPlaneTest, ASilentRootIsNamed) {
   }
 }
 
+// In containers of their own all are pid 1.
+TEST_F(ControlPlaneTest, ALeaderIsNamedWithoutOthersOfItsPid) {
+  Form([](JoinRequest& request) { request.self.pid = 1; });
+  group->Kill(2);
+  EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 2 on b ended without leaving its group", ""}));
+}
+
 // Heartbeats go to other nodes alone.
 TEST_F(ControlPlaneTest, AStoppedFollowerIsNamed) {
   const LogCapture log;

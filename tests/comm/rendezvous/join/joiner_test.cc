@@ -41,7 +41,7 @@ TEST(JoinerSameNode, OneRankIsAGroupAtOnce) {
   TestGroup group(loop, requests);
   ASSERT_TRUE(group[0].formed());
   EXPECT_EQ(group[0].roster().nodes, (std::vector<Roster::Node>{{"gpu01", {}}}));
-  EXPECT_EQ(group[0].roster().members, (std::vector<Roster::Member>{{0, 0, 1000, {7}}}));
+  EXPECT_EQ(group[0].roster().members, (std::vector<Roster::Member>{{0, 0, 1000, {7}, 0}}));
   EXPECT_EQ(group[0].plane().group().root_rank, 0);
 }
 

@@ -24,7 +24,8 @@ Roster MakeRoster(int nodes, int ranks, int jitter) {
     const int first_pid = 4000 + node * 7919 % 100000;
     for (int local = 0; local < ranks; ++local) {
       const int pid = first_pid + local + jitter * (node * 31 + local * 17) % 11;
-      roster.members.push_back({node, local, pid, local == 0 ? AsPayload(address) : Bytes{}});
+      roster.members.push_back(
+          {node, local, pid, local == 0 ? AsPayload(address) : Bytes{}, node * ranks + local});
     }
   }
   return roster;

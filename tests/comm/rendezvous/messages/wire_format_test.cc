@@ -20,10 +20,11 @@ std::string Hex(const Bytes& bytes) {
 }
 
 const Agreement kAgreement{4, "slurm", 1, "slurm:4.0:0", "socket", "a=b\n"};
-const ProcessInfo kFirst{"n1", 11, kAgreement, {{0, 1, 2, {7, 8}}}};
+const ProcessInfo kFirst{"n1", 11, kAgreement, {{0, 1, 2, {7, 8}}}, std::nullopt, 0x0102030405060708};
 const ProcessInfo kSameNode{"n1", 12, kAgreement, {{1, -1, -1, {}}, {2, 0, 1, {9}}}};
 const ProcessInfo kRefused{"n2", 13, {}, {}, Error{Code::kConfiguration, "bad", "fix"}};
-const Roster kRoster{"id", {{"n1", {"10.1.2.3", "fd00::1"}}, {"n2", {}}}, {{0, 0, 11, {9}}, {1, 2, 12, {}}}};
+const Roster kRoster{
+    "id", {{"n1", {"10.1.2.3", "fd00::1"}}, {"n2", {}}}, {{0, 0, 11, {9}, 0}, {1, 2, 12, {}, 1}}};
 
 FormedGroup Group() {
   FormedGroup group{kRoster, {}, 1};
@@ -44,17 +45,18 @@ std::vector<RankReport> Reports() {
 TEST(WireFormat, Hello) {
   EXPECT_EQ(Hex(Encode(Hello{{"10.1.2.3"}, {kFirst, kSameNode, kRefused}})),
             "01010000000800000031302e312e322e330300000000020000006e310400000005000000736c75726d010000"
-            "000b000000736c75726d3a342e303a3006000000736f636b657404000000613d620a0b000000010000000000"
-            "00000100000002000000020000000708010c0000000200000001000000ffffffffffffffff00000000020000"
-            "000000000001000000010000000902020000006e320000000000000000000000000000000000000000000000"
-            "000d00000000000000090300000062616403000000666978");
+            "000b000000736c75726d3a342e303a3006000000736f636b657404000000613d620a0b000000080706050403"
+            "020101000000000000000100000002000000020000000708010c000000000000000000000002000000010000"
+            "00ffffffffffffffff00000000020000000000000001000000010000000902020000006e3200000000000000"
+            "00000000000000000000000000000000000d0000000000000000000000000000000903000000626164030000"
+            "00666978");
 }
 
 TEST(WireFormat, Roster) {
   EXPECT_EQ(Hex(Encode(Group())),
             "04abababababababababababababababababababababababababababababababab01000000020000006964"
-            "3000000002020400026e31060004040304000831302e312e322e33040007666430303a3a3104000204000404"
-            "1602080001090000");
+            "3300000002020400026e31060004040304000831302e312e322e33040007666430303a3a3104000204000404"
+            "1602040002080001090000");
 }
 
 TEST(WireFormat, Failure) {

@@ -121,6 +121,25 @@ TEST(HelloMembers, AProcessThatReportsALeaderOfTheRosterIsNoPartOfTheGroup) {
   EXPECT_EQ(members.FindSecondClaim(1, roster), lost_leader.refused);
 }
 
+// In containers of their own both are pid 1. The first has gone up first.
+TEST(HelloMembers, OfTwoProcessesWithOnePidTheSecondIsNoMember) {
+  const ProcessInfo self = Process(1, 0);
+  HelloMembers members(self);
+  ProcessInfo first = Process(1, 1);
+  first.id = 7;
+  ProcessInfo second = first;
+  second.id = 8;
+  members.Add(1, {{}, {first}});
+  members.Add(2, {{}, {second}});
+  Roster roster;
+  roster.nodes = {{"gpu02", {}}};
+  roster.members = {{0, 0, 1, {}}, {0, 1, 1, {}}};
+  EXPECT_EQ(members.FindSecondClaim(1, roster), std::nullopt);
+  const auto twice = members.FindSecondClaim(2, roster);
+  ASSERT_TRUE(twice);
+  EXPECT_EQ(twice->message, "rank 1 is claimed twice: by pid 1 on gpu02 and by pid 1 on gpu02");
+}
+
 TEST(HelloMembers, EachNodeHasAHelloWithItsAddresses) {
   const ProcessInfo self = Process(10, 0);
   HelloMembers members(self);

@@ -78,8 +78,9 @@ TEST_F(RosterBuilderTest, TheRosterIsOrderedByRank) {
   ASSERT_TRUE(roster) << roster.error().message;
   EXPECT_EQ(roster->nodes,
             (std::vector<Roster::Node>{{"gpu01", {"10.0.0.1", "10.9.0.1"}}, {"gpu02", {"10.0.0.2"}}}));
-  EXPECT_EQ(roster->members, (std::vector<Roster::Member>{
-                                 {0, 0, 1000, {}}, {0, 1, 1001, {}}, {1, 1, 1002, {}}, {1, 0, 1003, {7}}}));
+  EXPECT_EQ(roster->members,
+            (std::vector<Roster::Member>{
+                {0, 0, 1000, {}, 0}, {0, 1, 1001, {}, 1}, {1, 1, 1002, {}, 2}, {1, 0, 1003, {7}, 3}}));
   EXPECT_EQ(roster->group_id, "");
 }
 
@@ -145,6 +146,32 @@ TEST_F(RosterBuilderTest, TheSameProcessMayRepeatItself) {
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
   EXPECT_EQ(roster_builder->Describe(),
             "1/4 ranks; missing gpu01: 0 (never connected); gpu02: 2,3 (no contact with the node)");
+}
+
+// In containers of their own both are pid 1.
+TEST_F(RosterBuilderTest, AnotherProcessWithThatPidIsNoRepetition) {
+  ProcessInfo member = PartyOf(1, "gpu01", 4, 1, 2);
+  member.id = 7;
+  ExpectWelcome(1, HelloOf({member}));
+  ExpectWelcome(1, HelloOf({member}));
+  member.id = 8;
+  const std::optional<Failure> failure = roster_builder->Add(1, HelloOf({member}));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error.message, "rank 1 is claimed twice: by pid 1001 on gpu01 and by pid 1001 on gpu01");
+}
+
+TEST(RosterBuilder, TheRosterHasTheRanksOfEachProcess) {
+  const auto process = [](std::vector<RankClaim> claims) {
+    return ProcessInfo{"gpu01", 1, AgreementOf(4), std::move(claims)};
+  };
+  RosterBuilder builder(process({{0}}), {});
+  const Hello hello = HelloOf({process({{0}}), process({{2}, {1}}), process({{3}})});
+  EXPECT_EQ(builder.Add(0, hello), std::nullopt);
+  const Result<Roster> roster = builder.MakeRoster();
+  ASSERT_TRUE(roster);
+  EXPECT_TRUE(roster->OfOneProcess(1, 2));
+  EXPECT_FALSE(roster->OfOneProcess(0, 1));
+  EXPECT_FALSE(roster->OfOneProcess(2, 3));
 }
 
 TEST_F(RosterBuilderTest, ARankOutsideTheWorldIsRefused) {
