@@ -22,8 +22,9 @@ constexpr Duration kFirstPause = milliseconds(5);
 // A peer with a wrong answer is tried again, but rarely.
 constexpr Duration kStrangerPause = milliseconds(1000);
 // A root closes most connections of this node while another user of it opens thousands: only many attempts reach it soon.
-// A foreign process may close each as well.
+// A foreign process may close each as well. Of more addresses, most are foreign.
 constexpr int kQuickRetries = 500;
+constexpr size_t kMostQuick = 64;
 // Between two requests to the kernel of a root, which drops them if the queue of its port is full. Its own repetitions come
 // after 1, 3 and 7 s. The network may be slow: only some are short.
 constexpr Duration kRepeat = milliseconds(200);
@@ -64,8 +65,7 @@ struct RootDialer::Attempt {
   Duration pause = kFirstPause;
   std::string problem;
   bool answered = false;            // the peer has answered
-  bool heard = false;               // a message of it, on this connection
-  int unheard = 0;                  // connections that the peer has closed before
+  int closed = 0;                   // connections, by the peer
   int requests = 0;                 // connects since the kernel of the peer answered last
   std::optional<size_t> further{};  // its index, of a further address that is being tried
   bool sweeping = false;            // one of swept_
@@ -175,7 +175,6 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   // The previous error is more useful than the note of a retry.
   if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
-  attempt.heard = false;
   loop_.Cancel(attempt.timer);
   const Duration limit = Patience(attempt, params_.handshake_timeout);
   attempt.clock = std::make_unique<HandshakeClock>(loop_, limit, [this, &attempt, limit](bool own_prover) {
@@ -201,15 +200,15 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
                   // It may have timed out first.
                   if (attempt.handshake->WaitsForProver())
                     problem = ProverHangs(prover_) + ", and " + problem;
-                  if (!attempt.heard && ++attempt.unheard <= kQuickRetries) attempt.pause = kFirstPause;
-                  Retry(attempt, std::move(problem), Duration::zero());
+                  const bool quick = error.code == Code::kSystem && ++attempt.closed <= kQuickRetries;
+                  if (quick && attempts_.size() <= kMostQuick) attempt.pause = kFirstPause;
+                  Retry(attempt, std::move(problem), quick ? Duration::zero() : kStrangerPause);
                 });
   attempt.handshake->Start();
 }
 
 void RootDialer::OnFrame(Attempt& attempt, ByteView frame) {
   const std::weak_ptr<bool> alive = alive_;
-  attempt.heard = true;
   attempt.handshake->OnMessage(frame);
   if (!alive.expired() && attempt.handshake && attempt.handshake->WaitsForProver())
     attempt.clock->SetOwnTurn(true);
