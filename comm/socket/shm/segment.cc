@@ -12,6 +12,8 @@
 namespace muster::socket {
 namespace {
 
+// The smallest page. With larger ones (64 KiB of some aarch64 kernels) small slots of two ranks share a page: its
+// NUMA node is then right for one of them.
 constexpr size_t kPage = 4096;
 constexpr size_t kLargestSlot = size_t{128} * 1024;
 constexpr size_t kAllSlots = size_t{8} * 1024 * 1024;

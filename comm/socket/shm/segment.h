@@ -49,7 +49,7 @@ struct alignas(kCacheLine) SegmentMember {
 // A value; both sides of an offer must mean the same one.
 struct SegmentShape {
   int ranks = 0;
-  size_t slot_bytes = 0;  // a multiple of the page
+  size_t slot_bytes = 0;  // a multiple of 4096
 
   // Large slots for few ranks, about 8 MiB in all for many. `slot_bytes` 0: chosen.
   static SegmentShape For(int ranks, size_t slot_bytes = 0);
