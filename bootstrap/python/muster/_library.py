@@ -150,6 +150,9 @@ def _open() -> tuple[ctypes.CDLL, str]:
             return ctypes.CDLL(path), path
         except OSError as error:
             errors.append(str(error))
+    if any(os.path.exists(path) for path in beside):
+        hint = "install the wheel into a directory whose file system allows execution (no noexec), on a system with glibc"
+        raise UsageError(f"libmuster cannot be loaded: {'; '.join(errors)}", hint)
     raise UsageError(
         f"libmuster cannot be loaded: {'; '.join(errors)}",
         f"install the wheel, or set LD_LIBRARY_PATH to the folder of {' or '.join(NAMES)}",

@@ -65,6 +65,17 @@ class Package(unittest.TestCase):
             r" \(install the wheel, or set LD_LIBRARY_PATH to the folder of libmuster.so.0 or libmuster.so\)$",
         )
 
+    def test_a_library_beside_itself_that_does_not_load_is_no_reason_for_a_search_path(self):
+        with open(os.path.join(self.copy, "muster", "libmuster.so.0"), "w", encoding="utf-8") as library:
+            library.write("no library")
+        done = self.python(HELLO)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(
+            done.stderr.splitlines()[-1],
+            r"^muster.UsageError: libmuster cannot be loaded: .*/muster/libmuster.so.0: .*"
+            r" \(install the wheel into a directory whose file system allows execution \(no noexec\), on a system with glibc\)$",
+        )
+
     def test_refuses_a_library_of_an_older_version(self):
         self.bring_library(os.path.join(HERE, "libolder.so"))
         done = self.python(HELLO)
