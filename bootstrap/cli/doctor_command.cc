@@ -26,15 +26,24 @@ muster doctor --json)",
 71 a job that starts here now would fail)",
 };
 
+// MUSTER_CONFIG and the like, as a site's module sets them. A wrong option is an error of the call instead.
+doctor::Finding Unusable(const Error& error) {
+  return {"config",      doctor::Health::kProblem,
+          error.message, "every command of muster exits here immediately",
+          error.hint,    {}};
+}
+
 Result<int> Examine(const SharedFlags& shared, bool json) {
   const Environment environment = Environment::OfThisProcess();
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
-  MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
+  const Result<config::EffectiveConfig> loaded = join::LoadConfiguration(environment, asked);
+  if (!loaded && (asked.config_file || !asked.sets.empty())) return tl::unexpected(loaded.error());
+  const config::EffectiveConfig effective = loaded.value_or(config::EffectiveConfig{});
   MUSTER_CHECK(join::StartLog(effective));
   SetLogTime(LogTime::kNone);
-  const doctor::Report report{
-      kVersion, environment.host_name().value_or("this machine"),
-      doctor::Examine(environment, effective.config, asked, Deadline::After(kLongest))};
+  doctor::Report report{kVersion, environment.host_name().value_or("this machine"),
+                        doctor::Examine(environment, effective.config, asked, Deadline::After(kLongest))};
+  if (!loaded) report.findings.insert(report.findings.begin(), Unusable(loaded.error()));
   fmt::print("{}", json ? ReportJson(report) : ReportText(report));
   return Worst(report.findings) == doctor::Health::kProblem ? ExitStatus(Code::kSystem) : 0;
 }

@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 #include <sys/utsname.h>
 
+#include <utility>
+
 #include "bootstrap/check/gather.h"
 #include "bootstrap/doctor/authentication.h"
 #include "bootstrap/doctor/gpus.h"
 #include "bootstrap/doctor/meeting_places.h"
+#include "bootstrap/doctor/program.h"
 #include "bootstrap/doctor/slurm.h"
 #include "bootstrap/doctor/system.h"
 #include "bootstrap/join/data_options.h"
@@ -38,12 +41,14 @@ std::vector<Finding> Examine(const Environment& environment, const config::Confi
   uname(&system);
   const check::NodeFacts node = check::FactsOfThisNode({});
   const check::RankFacts process = check::FactsOfThisProcess({});
+  Finding machine = JudgeSystem(node, process, system.machine);
+  AddProgram(LookAtProgram(environment), machine);
   return {
-      JudgeSystem(node, process, system.machine),
-      JudgeLimits(process),
-      JudgeSharedMemory(node),
+      std::move(machine),
+      JudgeLimits(process, LimitsOfThisProcess()),
+      JudgeSharedMemory(node, ProblemOfSharedMemory()),
       ExamineSockets(join::SharedDirectories(environment)),
-      ExamineNetwork(),
+      ExamineNetwork(config.rendezvous.interface),
       ExamineIdentity(environment, config, deadline),
       JudgeSlurm(LookAtSlurm(environment, config.rendezvous.slurm_helper, deadline)),
       JudgeGpus(LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, CountGpus({}), deadline)),

@@ -30,6 +30,19 @@ bool LeadsElsewhere(const net::LocalInterface& interface) {
   return !net::IsNodeLocalInterface(interface.name) && !host.starts_with("fe80:");
 }
 
+void JudgeChoice(const std::string& pattern, const std::string& chosen, Finding& finding) {
+  finding.facts.emplace_back("interface", pattern);
+  finding.facts.emplace_back("chosen", chosen);
+  if (!chosen.empty()) {
+    finding.found += fmt::format("; rendezvous.interface {} chooses {}", pattern, chosen);
+    return;
+  }
+  finding.health = Health::kNote;
+  finding.found += fmt::format("; rendezvous.interface {} matches none of them", pattern);
+  finding.cost = "no group of several nodes forms with this one";
+  finding.remedy = "choose one of these by name, glob or network, or remove rendezvous.interface";
+}
+
 }  // namespace
 
 Finding ExamineSockets(const std::vector<std::string>& bases) {
@@ -57,19 +70,23 @@ Finding ExamineSockets(const std::vector<std::string>& bases) {
 }
 
 Finding JudgeNetwork(const std::vector<net::LocalInterface>& interfaces,
-                     const std::vector<std::string>& infiniband) {
+                     const std::vector<std::string>& infiniband, const std::optional<std::string>& pattern) {
   Finding finding{.subject = "network"};
   std::vector<std::string> shown;
   std::map<std::string, std::string> addresses;
+  std::string chosen;
   for (const net::LocalInterface& interface : interfaces) {
     if (!LeadsElsewhere(interface)) continue;
+    if (pattern && net::MatchesInterface(interface, *pattern))
+      chosen += (chosen.empty() ? "" : " ") + interface.address.Host();
     shown.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
     addresses[interface.name] += (addresses[interface.name].empty() ? "" : " ") + interface.address.Host();
   }
   finding.facts = {addresses.begin(), addresses.end()};
   finding.found = fmt::format("{}", fmt::join(shown, ", "));
   if (!infiniband.empty()) {
-    finding.found += fmt::format("{}InfiniBand: {}", shown.empty() ? "" : "; ", fmt::join(infiniband, ", "));
+    finding.found += fmt::format("{}InfiniBand: {}, for NCCL and MPI; muster's own data go over TCP",
+                                 shown.empty() ? "" : "; ", fmt::join(infiniband, ", "));
     finding.facts.emplace_back("infiniband", fmt::format("{}", fmt::join(infiniband, " ")));
   }
   if (shown.empty()) {
@@ -78,16 +95,18 @@ Finding JudgeNetwork(const std::vector<net::LocalInterface>& interfaces,
                                 finding.found);
     finding.cost = kOneNode;
     finding.remedy = "bring up an interface with an address that other nodes reach: ip address";
+  } else if (pattern) {
+    JudgeChoice(*pattern, chosen, finding);
   }
   return finding;
 }
 
-Finding ExamineNetwork() {
+Finding ExamineNetwork(const std::optional<std::string>& pattern) {
   const Result<std::vector<net::LocalInterface>> interfaces = net::LocalInterfaces();
   if (!interfaces) {
     return {"network", Health::kProblem, interfaces.error().message, kOneNode, interfaces.error().hint, {}};
   }
-  return JudgeNetwork(*interfaces, NamesIn("/sys/class/infiniband"));
+  return JudgeNetwork(*interfaces, NamesIn("/sys/class/infiniband"), pattern);
 }
 
 }  // namespace muster::doctor

@@ -1,6 +1,7 @@
 // The sockets at which the processes of this node would meet, and the addresses for those of other nodes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,11 @@ namespace muster::doctor {
 // Makes a socket as a job would, in the first of `bases` in which that works, and removes it.
 Finding ExamineSockets(const std::vector<std::string>& bases);
 
-// `interfaces`: LocalInterfaces(). `infiniband`: devices of /sys/class/infiniband.
+// `interfaces`: LocalInterfaces(). `infiniband`: devices of /sys/class/infiniband. `pattern`:
+// rendezvous.interface, which chooses among them.
 Finding JudgeNetwork(const std::vector<net::LocalInterface>& interfaces,
-                     const std::vector<std::string>& infiniband);
-Finding ExamineNetwork();
+                     const std::vector<std::string>& infiniband,
+                     const std::optional<std::string>& pattern = {});
+Finding ExamineNetwork(const std::optional<std::string>& pattern);
 
 }  // namespace muster::doctor

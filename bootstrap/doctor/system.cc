@@ -1,10 +1,15 @@
 #include "bootstrap/doctor/system.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <string_view>
 
 #include "bootstrap/check/findings/units.h"
+#include "comm/base/error.h"
 
 namespace muster::doctor {
 namespace {
@@ -15,8 +20,46 @@ constexpr uint64_t kConnectionsWithARank = 2;
 constexpr uint64_t kFewRanks = 1024;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kShmOfARank = 16 * kMiB;
+// Threads count as processes, and a rank's program starts one for each core.
+constexpr uint64_t kFewProcesses = 1024;
+// CUDA reserves addresses for the memory of all GPUs and of the host.
+constexpr uint64_t kLittleAddressSpace = uint64_t{1} << 40;
+constexpr uint64_t kSmallFile = uint64_t{1} << 30;
 
 std::string Limit(uint64_t value) { return value == check::kUnlimited ? "unlimited" : std::to_string(value); }
+
+uint64_t SoftLimit(__rlimit_resource resource) {
+  rlimit limit{};
+  const bool known = getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return known ? uint64_t{limit.rlim_cur} : check::kUnlimited;
+}
+
+void AddNote(Finding& finding, std::string_view cost, std::string_view remedy) {
+  finding.health = Health::kNote;
+  finding.cost += fmt::format("{}{}", finding.cost.empty() ? "" : "; ", cost);
+  finding.remedy += fmt::format("{}{}", finding.remedy.empty() ? "" : "; ", remedy);
+}
+
+void AddLoginLimits(const LoginLimits& limits, Finding& finding) {
+  finding.facts.emplace_back("processes", Limit(limits.processes));
+  finding.facts.emplace_back("address_space", Limit(limits.address_space));
+  finding.facts.emplace_back("file_size", Limit(limits.file_size));
+  if (limits.processes < kFewProcesses) {
+    finding.found += fmt::format("; processes: {}", limits.processes);
+    AddNote(finding, "programs cannot start more processes and threads",
+            "use a compute node, or ulimit -u with a higher number");
+  }
+  if (limits.address_space < kLittleAddressSpace) {
+    finding.found += fmt::format("; virtual memory: {}", check::ShowBytes(limits.address_space));
+    AddNote(finding, "CUDA and PyTorch reserve more virtual memory, and fail",
+            "use a compute node, or ulimit -v unlimited");
+  }
+  if (limits.file_size < kSmallFile) {
+    finding.found += fmt::format("; file size: {}", check::ShowBytes(limits.file_size));
+    AddNote(finding, "a program that writes a larger file, or a larger part of /dev/shm, is ended by SIGXFSZ",
+            "use a compute node, or ulimit -f unlimited");
+  }
+}
 
 }  // namespace
 
@@ -33,7 +76,11 @@ Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& proces
   return finding;
 }
 
-Finding JudgeLimits(const check::RankFacts& process) {
+LoginLimits LimitsOfThisProcess() {
+  return {SoftLimit(RLIMIT_NPROC), SoftLimit(RLIMIT_AS), SoftLimit(RLIMIT_FSIZE)};
+}
+
+Finding JudgeLimits(const check::RankFacts& process, const LoginLimits& limits) {
   Finding finding{.subject = "limits"};
   const std::string most = Limit(process.open_files_most);
   finding.found = fmt::format("open files: {}", Limit(process.open_files));
@@ -45,14 +92,16 @@ Finding JudgeLimits(const check::RankFacts& process) {
   const uint64_t room = std::max(process.open_files_most, kFilesOfAProgram) - kFilesOfAProgram;
   const uint64_t ranks = room / kConnectionsWithARank;
   if (process.open_files_most != check::kUnlimited && ranks < kFewRanks) {
-    finding.health = Health::kNote;
-    finding.cost = fmt::format("a rank cannot have connections with more than {} others", ranks);
-    finding.remedy = "ask for a higher hard limit of open files (of slurmd: LimitNOFILE)";
+    AddNote(finding, fmt::format("a rank cannot have connections with more than {} others", ranks),
+            "ask for a higher hard limit of open files (of slurmd: LimitNOFILE)");
   }
+  AddLoginLimits(limits, finding);
   return finding;
 }
 
-Finding JudgeSharedMemory(const check::NodeFacts& node) {
+std::string ProblemOfSharedMemory() { return access("/dev/shm", W_OK | X_OK) == 0 ? "" : ErrnoText(errno); }
+
+Finding JudgeSharedMemory(const check::NodeFacts& node, const std::string& problem) {
   Finding finding{.subject = "/dev/shm"};
   finding.facts = {{"free_bytes", std::to_string(node.shm_free)}, {"bytes", std::to_string(node.shm_total)}};
   if (node.shm_total == 0) {
@@ -61,6 +110,13 @@ Finding JudgeSharedMemory(const check::NodeFacts& node) {
   } else {
     finding.found =
         fmt::format("{} free of {}", check::ShowBytes(node.shm_free), check::ShowBytes(node.shm_total));
+    if (!problem.empty()) {
+      finding.health = Health::kNote;
+      finding.found += fmt::format("; this user cannot write there: {}", problem);
+      finding.cost = "PyTorch's workers and NCCL fail";
+      finding.remedy = "mount /dev/shm for writing, with mode 1777";
+      return finding;
+    }
     const uint64_t ranks = node.shm_free / kShmOfARank;
     if (ranks >= std::max<uint64_t>(node.gpus, 4)) return finding;
     finding.health = Health::kNote;

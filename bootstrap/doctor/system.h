@@ -1,6 +1,9 @@
 // Kernel, C library, processors and limits, as a job's root and ranks need them.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "bootstrap/check/findings/facts.h"
 #include "bootstrap/doctor/finding.h"
 
@@ -9,10 +12,21 @@ namespace muster::doctor {
 Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& process,
                     const std::string& architecture);
 
-// Open files. A rank may need a connection with every other one.
-Finding JudgeLimits(const check::RankFacts& process);
+// Soft limits beside those of RankFacts, which login nodes have.
+struct LoginLimits {
+  uint64_t processes = check::kUnlimited;      // of the user: ulimit -u
+  uint64_t address_space = check::kUnlimited;  // bytes: ulimit -v
+  uint64_t file_size = check::kUnlimited;      // bytes: ulimit -f
+};
+LoginLimits LimitsOfThisProcess();
 
-// /dev/shm, through which ranks of one node exchange data.
-Finding JudgeSharedMemory(const check::NodeFacts& node);
+// Open files, of which a rank may need one for every other rank; and those of login nodes, if they are low.
+Finding JudgeLimits(const check::RankFacts& process, const LoginLimits& limits = {});
+
+// Why this user cannot write /dev/shm ("Read-only file system"); empty if it can.
+std::string ProblemOfSharedMemory();
+
+// /dev/shm, through which ranks of one node exchange data. `problem`: ProblemOfSharedMemory().
+Finding JudgeSharedMemory(const check::NodeFacts& node, const std::string& problem = {});
 
 }  // namespace muster::doctor

@@ -60,6 +60,18 @@ TEST(Command, PrintsItsVersionAndWhatItWasBuiltFromAndWith) {
                            "features: socket( nccl)? munge secret pmix pmi torch-store\n"));
 }
 
+// A site's module sets the variable: the rest is examined. A file of the command line is an error of the call.
+TEST(Doctor, AnUnusableConfigurationIsAFinding) {
+  const Outcome outcome = RunMuster("doctor", "MUSTER_CONFIG=/nonexistent.yaml");
+  EXPECT_EQ(outcome.status, 71);
+  EXPECT_THAT(outcome.out,
+              HasSubstr("  problem  config    cannot read /nonexistent.yaml: No such file or directory\n"
+                        "                     cost: every command of muster exits here immediately\n"
+                        "                     remedy: give a file that this user can read\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("/dev/shm"));
+  EXPECT_EQ(RunMuster("doctor -c /nonexistent.yaml").status, 78);
+}
+
 TEST(Command, FailsIfItsOutputIsLost) {
   for (const std::string words : {"--version", "resolve --json", "config", "help run", "journal --help"}) {
     FILE* pipe = popen(("env -i bootstrap/cli/muster " + words + " 2>&1 >/dev/full").c_str(), "r");

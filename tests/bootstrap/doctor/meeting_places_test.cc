@@ -31,10 +31,27 @@ TEST(JudgeNetwork, BridgesAndLoopbackLeadNowhere) {
                                         At("ib0", "10.1.0.5"), At("ib0", "fd00::5"), At("eth0", "fe80::1")},
                                        {"mlx5_0"});
   EXPECT_EQ(finding.health, Health::kOk);
-  EXPECT_EQ(finding.found, "ib0 10.1.0.5, ib0 fd00::5; InfiniBand: mlx5_0");
+  EXPECT_EQ(finding.found,
+            "ib0 10.1.0.5, ib0 fd00::5; InfiniBand: mlx5_0, for NCCL and MPI; muster's own data go over TCP");
   const std::vector<std::pair<std::string, std::string>> facts = {{"ib0", "10.1.0.5 fd00::5"},
                                                                   {"infiniband", "mlx5_0"}};
   EXPECT_EQ(finding.facts, facts);
+}
+
+TEST(JudgeNetwork, ShowsWhatRendezvousInterfaceChooses) {
+  const std::vector<net::LocalInterface> interfaces = {At("eth0", "192.0.2.1"), At("hsn0", "10.1.0.5"),
+                                                       At("hsn1", "10.1.0.6")};
+  const Finding chosen = JudgeNetwork(interfaces, {}, "hsn*");
+  EXPECT_EQ(chosen.health, Health::kOk);
+  EXPECT_EQ(
+      chosen.found,
+      "eth0 192.0.2.1, hsn0 10.1.0.5, hsn1 10.1.0.6; rendezvous.interface hsn* chooses 10.1.0.5 10.1.0.6");
+  EXPECT_EQ(chosen.facts.back(), (std::pair<std::string, std::string>("chosen", "10.1.0.5 10.1.0.6")));
+  const Finding none = JudgeNetwork(interfaces, {}, "ib0");
+  EXPECT_EQ(none.health, Health::kNote);
+  EXPECT_EQ(none.found,
+            "eth0 192.0.2.1, hsn0 10.1.0.5, hsn1 10.1.0.6; rendezvous.interface ib0 matches none of them");
+  EXPECT_EQ(none.remedy, "choose one of these by name, glob or network, or remove rendezvous.interface");
 }
 
 TEST(JudgeNetwork, LoopbackAloneIsANote) {

@@ -45,6 +45,30 @@ TEST(JudgeLimits, AFewRanksOnlyIsANote) {
   EXPECT_EQ(JudgeLimits(Files(10, 10)).cost, "a rank cannot have connections with more than 0 others");
 }
 
+TEST(JudgeLimits, LimitsOfLoginNodesAreNotes) {
+  const check::RankFacts files = Files(1024, 524288);
+  const Finding low = JudgeLimits(files, {50, uint64_t{200} << 20, uint64_t{1} << 20});
+  EXPECT_EQ(low.health, Health::kNote);
+  EXPECT_EQ(low.found,
+            "open files: 1024, raised to 524288 if needed; processes: 50; virtual memory: 200 MiB; file "
+            "size: 1.0 MiB");
+  EXPECT_EQ(low.cost,
+            "programs cannot start more processes and threads; CUDA and PyTorch reserve more virtual memory, "
+            "and fail;"
+            " a program that writes a larger file, or a larger part of /dev/shm, is ended by SIGXFSZ");
+  EXPECT_EQ(low.facts.size(), 6U);
+  EXPECT_EQ(low.facts.back(), (std::pair<std::string, std::string>("file_size", "1048576")));
+  EXPECT_EQ(JudgeLimits(files, {1024, uint64_t{1} << 40, kGiB}).health, Health::kOk);
+  EXPECT_EQ(JudgeLimits(files, {}).facts.back().second, "unlimited");
+}
+
+TEST(JudgeSharedMemory, ThatCannotBeWrittenIsANote) {
+  const Finding finding = JudgeSharedMemory(Shm(32 * kGiB, 64 * kGiB), "Read-only file system");
+  EXPECT_EQ(finding.health, Health::kNote);
+  EXPECT_EQ(finding.found, "32 GiB free of 64 GiB; this user cannot write there: Read-only file system");
+  EXPECT_EQ(finding.remedy, "mount /dev/shm for writing, with mode 1777");
+}
+
 TEST(JudgeSharedMemory, SmallOrAbsentIsANote) {
   EXPECT_EQ(JudgeSharedMemory(Shm(32 * kGiB, 64 * kGiB)).health, Health::kOk);
   EXPECT_EQ(JudgeSharedMemory(Shm(32 << 20, 64 << 20)).health, Health::kNote);
