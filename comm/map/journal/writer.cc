@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <limits>
@@ -25,7 +26,8 @@ constexpr mode_t kWritable = S_IWUSR | S_IWGRP | S_IWOTH;
 // The items' places, on the loop's thread.
 struct Journal {
   JournalReader earlier;  // its index has this run's records as well
-  bool gone = false;      // the writer
+  // The writer: its destructor waits for the disk, and so runs on another thread.
+  std::atomic<bool> gone = false;
 
   void Take(std::vector<JournalAppender::Done>& done) {
     const size_t own = earlier.segments().size();

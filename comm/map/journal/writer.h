@@ -10,8 +10,8 @@
 // An empty path: an anonymous file of this process, which no other process can read and which is never
 // synchronised.
 //
-// Threads: Open on any thread; the other functions on one, which runs the mailbox. Destruction drops records
-// that are not durable, without a completion; it BLOCKS for the write under way, 5 s at most.
+// Threads: Open and destruction on any thread; the other functions on one, which runs the mailbox. Destruction drops
+// records that are not durable, without a completion; it BLOCKS for the write under way, 5 s at most.
 #pragma once
 
 #include <functional>
