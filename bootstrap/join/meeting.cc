@@ -65,10 +65,11 @@ class Planner {
     if (!launcher_.key.variable.empty())
       add(launcher_.key.label, environment_.Get(launcher_.key.variable).value_or(""));
     if (launcher_.names_no_launch) AddSlurmOfMpiexec(add);
-    const bool by_master = HasMaster() || !NamesTheLaunch();
-    if (by_master && tuple_.master) add("master", ToString(*tuple_.master));
+    const bool unnamed = HasMaster() || !NamesTheLaunch();
+    const bool by_master = unnamed && tuple_.master && !SlurmNamesMpiexec();
+    if (by_master) add("master", ToString(*tuple_.master));
     if (HasMaster()) AddSlurmOfBlocks(add);
-    if (endpoint_ && (HasFlags() || (by_master && !tuple_.master))) add("endpoint", ToString(*endpoint_));
+    if (endpoint_ && (HasFlags() || (unnamed && !by_master))) add("endpoint", ToString(*endpoint_));
     // Nothing else distinguishes two launches of one user.
     if (HasFlags() && method_ == RendezvousMethod::kFile) add("directory", directory_.value_or(""));
     return key;
@@ -78,6 +79,19 @@ class Planner {
   bool NamesTheLaunch() const {
     if (InStep() || environment_.Has(launcher_.key.variable)) return true;
     return !tuple_.job.id.empty() && !launcher_.shares_job_id;
+  }
+
+  // The process that serves PMI to all ranks; 0: unknown, or several.
+  pid_t OnlyProxy() const {
+    return OnOneNode() && environment_.live() ? environment_.process()->pmi_server : 0;
+  }
+
+  // Its step or proxy distinguishes it, and MASTER_ADDR, which may differ between its nodes, does not lead to the root.
+  bool SlurmNamesMpiexec() const {
+    if (!launcher_.names_no_launch) return false;
+    if (OnlyProxy() > 0) return true;
+    const auto step = resolve::SlurmStepId(environment_);
+    return step && *step && !OnOneNode() && resolve::SlurmJobNodelist(environment_);
   }
 
   std::string Uid() const {
@@ -104,9 +118,7 @@ class Planner {
     add("job", resolve::SlurmJobId(environment_).value_or(""));
     const auto step = resolve::SlurmStepId(environment_);
     if (step && *step) add("step", std::to_string(**step));
-    if (OnOneNode() && environment_.live() && environment_.process()->pmi_server > 0) {
-      add("proxy", std::to_string(environment_.process()->pmi_server));
-    }
+    if (OnlyProxy() > 0) add("proxy", std::to_string(OnlyProxy()));
   }
 
   // A step whose tasks started blocks of ranks holds them all. Not so torchrun: its agents may come from

@@ -130,6 +130,27 @@ TEST(MeetingKey, OfALaunchThatNothingNamesHasTheAddressOfRankZero) {
   EXPECT_EQ(MustPlan(Env(mvapich2), options).key, "mvapich2 endpoint=n1:61000");
 }
 
+// The job's nodes lead to the root, and a profile may set MASTER_ADDR to each node's own name.
+TEST(MeetingKey, OfAMpiexecInSlurmIsThatOfItsStep) {
+  const Environment rank = Fixture("slurm24.11-mpirun-mpich-in-sbatch/1");
+  const std::string key = MustPlan(rank).key;
+  EXPECT_THAT(key, testing::EndsWith(" step=0"));
+  EXPECT_EQ(MustPlan(Changed(rank, {{"MASTER_ADDR", "n1"}, {"MASTER_PORT", "1111"}})).key, key);
+  // Without the nodes of the job MASTER_ADDR leads there.
+  EXPECT_EQ(MustPlan(Changed(rank, {{"MASTER_ADDR", "n1"},
+                                    {"MASTER_PORT", "1111"},
+                                    {"SLURM_JOB_NODELIST", std::nullopt},
+                                    {"SLURM_NODELIST", std::nullopt}}))
+                .key,
+            key + " master=n1:1111");
+}
+
+TEST(MeetingKey, OfAMpiexecOnOneNodeIsThatOfItsProxy) {
+  const Environment rank =
+      Changed(Fixture("mpirun-mpich-alone/2"), {{"MASTER_ADDR", "n1"}, {"MASTER_PORT", "1"}});
+  EXPECT_EQ(MustPlan(LiveAs(rank, 7, 300)).key, "hydra uid=7 proxy=300");
+}
+
 TEST(MeetingKey, TellsTwoJsrunsOfOneJobApart) {
   const std::string rank =
       "JSM_NAMESPACE_RANK=1\nJSM_NAMESPACE_SIZE=4\nJSM_NAMESPACE_LOCAL_RANK=1\nJSM_NAMESPACE_LOCAL_SIZE=2\n"
