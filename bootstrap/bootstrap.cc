@@ -25,6 +25,7 @@ struct ProcessGroup {
   TimeoutOptions timeouts;
   std::unique_ptr<Group> group;
   std::unique_ptr<Communicator> communicator;
+  int maps_beginning = 0;  // calls of BeginMap that use the group
 };
 
 // Never destroyed: Shutdown ends it, not static destructors, whose order is undefined.
@@ -104,14 +105,22 @@ void Abandon(std::string_view reason) {
 
 Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options) {
   ProcessGroup& process = TheGroup();
-  const std::lock_guard lock(process.mutex);
+  std::unique_lock lock(process.mutex);
   if (!process.communicator || process.pid != getpid())
     return Fail(Code::kUsage, "a map before muster::Init, or in a forked child");
   std::error_code unknown;
   if (!options.journal.empty())
     options.journal = std::filesystem::absolute(options.journal, unknown).string();
   options.EndBefore(process.timeouts.latest);
-  return map::Member::Join(*process.group, identity, options, Deadline::After(process.timeouts.collective));
+  Group& group = *process.group;
+  const Deadline deadline = Deadline::After(process.timeouts.collective);
+  ++process.maps_beginning;
+  // Shutdown and Abandon have their effect while this waits for the root.
+  lock.unlock();
+  Result<std::unique_ptr<map::Member>> member = map::Member::Join(group, identity, options, deadline);
+  lock.lock();
+  --process.maps_beginning;
+  return member;
 }
 
 Status Shutdown() {
@@ -123,7 +132,7 @@ Status Shutdown(const ShutdownLimits& limits, bool ended) {
   ProcessGroup& process = TheGroup();
   const std::lock_guard lock(process.mutex);
   if (!process.communicator || process.pid != getpid()) return {};
-  const bool unused = process.communicator->Close(limits.calls) && ended;
+  const bool unused = process.communicator->Close(limits.calls) && ended && process.maps_beginning == 0;
   std::unique_ptr<Communicator> communicator = std::move(process.communicator);
   if (unused) communicator.reset();
   Status left = process.group->Leave(limits.whole);

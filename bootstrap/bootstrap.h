@@ -11,9 +11,9 @@
 //
 // runs under srun, torchrun, mpirun, `muster run`, `muster launch`, or on its own (a world of one, at no cost).
 //
-// The group is one per process. Init, BeginMap and Shutdown may be called from any thread, one at a time: a
-// second call waits for the first. Nothing throws, nothing is printed except muster's log (configuration: log),
-// and signals do not end a wait.
+// The group is one per process. Init and Shutdown may be called from any thread, one at a time: a second call waits
+// for the first. Nothing throws, nothing is printed except muster's log (configuration: log), and signals do not end
+// a wait.
 #pragma once
 
 #include <memory>
@@ -55,8 +55,8 @@ struct InitOptions {
 //     kInternal        a bug in muster
 Result<Communicator*> Init(const InitOptions& options = {});
 
-// The tuple that Init resolved; null before Init has succeeded, and after Shutdown. Any thread; waits while Init,
-// BeginMap or Shutdown runs. Valid until Shutdown. A forked child has its parent's.
+// The tuple that Init resolved; null before Init has succeeded, and after Shutdown. Any thread; waits while Init
+// or Shutdown runs. Valid until Shutdown. A forked child has its parent's.
 const RankTuple* InitializedTuple();
 
 // The timeouts of that group's configuration; otherwise as InitializedTuple.
@@ -64,13 +64,14 @@ const TimeoutOptions* InitializedTimeouts();
 
 // Makes "rank R on NODE REASON" (kPeerLost) the failure of the whole group, unless it has one: calls that
 // wait return it, on every rank, and so does every later call. From any thread, also while another is in a call.
-// Does not wait. Does nothing without a group, in a forked child, and while Init, BeginMap or Shutdown runs.
+// Does not wait. Does nothing without a group, in a forked child, and while Init or Shutdown runs.
 void Abandon(std::string_view reason);
 
 // Takes part in a map (comm/map/member.h): every rank calls it with the same identity and the same options; only slots
 // may differ. time_left is set here if the job's end is known. `options.journal` may be relative to this process's
 // working directory. BLOCKS until the group's root has opened the journal, at most timeouts.collective. The Member is
-// destroyed before Shutdown. Error: kUsage before Init and in a forked child; else as Member::Join.
+// destroyed before Shutdown. One call at a time. If Shutdown is called meanwhile, it keeps the memory of the group.
+// Error: kUsage before Init and in a forked child; else as Member::Join.
 Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options);
 
 // Leaves the group and frees it. BLOCKS for at most timeouts.shutdown: the root and the leaders wait for the

@@ -27,7 +27,7 @@
  * Threads. One call at a time on one communicator, else MUSTER_USAGE; muster_send and muster_recv with different
  * peers may run beside it. Communicators are independent of each other. muster_init and muster_shutdown: one
  * thread. The functions that only return facts may be called from any thread, and muster_abandon may be called
- * while other calls wait. Facts of the process wait while muster_init, muster_map_begin or muster_shutdown runs.
+ * while other calls wait. Facts of the process wait while muster_init or muster_shutdown runs.
  *
  * Blocking. Every call on a communicator waits until this rank's part is done, a peer is lost, ranks turn out
  * to disagree, or its timeout passes. Timeouts are nanoseconds; MUSTER_TIMEOUT_DEFAULT (anything below 0) is
@@ -162,7 +162,7 @@ MUSTER_FALLIBLE muster_error* muster_shutdown(void);
 /* Makes "rank R on NODE REASON" (MUSTER_PEER_LOST) the failure of the whole group, unless it has one: every
  * call that waits, on every rank, returns it, and so does every later one. `reason`: "was interrupted"; NULL: "gave
  * up". For a thread that ends the wait of another thread. Does not wait; does nothing without a group, in a forked
- * child, and while muster_init, muster_map_begin or muster_shutdown runs. */
+ * child, and while muster_init or muster_shutdown runs. */
 MUSTER_EXPORT void muster_abandon(const char* reason);
 
 typedef enum muster_log_level MUSTER_ANY_NUMBER {

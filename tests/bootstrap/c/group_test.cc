@@ -2,13 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -66,6 +69,14 @@ std::string TextOf(muster_error* error) {
       std::string(muster_code_name(muster_error_code(error))) + ": " + muster_error_message(error);
   muster_error_free(error);
   return text;
+}
+
+void AwaitSleep(pid_t thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+  for (std::string stat; stat.find(") S ") == std::string::npos; std::this_thread::yield()) {
+    std::ifstream file(path);
+    std::getline(file, stat);
+  }
 }
 
 void RunRank(const char* rank, const std::string& port, const std::function<void(muster_comm*)>& body) {
@@ -143,6 +154,33 @@ TEST(Shutdown, HasOneTimeLimit) {
     for (Receiver* receiver : {&of_part, &of_world})
       EXPECT_EQ(receiver->Join(), "usage: Recv #1 u8[1]: this process has ended the communicator");
   });
+}
+
+// Rank 0, which opens the journal, is stopped, so the call lasts until timeouts.collective.
+TEST(Shutdown, HasItsTimeLimitWhileAMapBegins) {
+  setenv("MUSTER_TIMEOUTS_COLLECTIVE", "10s", 1);
+  InTwoRanks([](muster_comm* world, muster_comm*) {
+    const pid_t rank_0 = getppid();
+    ASSERT_EQ(kill(rank_0, SIGSTOP), 0);
+    std::string result;
+    std::promise<pid_t> begins;
+    std::thread beginning([&] {
+      muster_map_options options{};
+      options.items = 1;
+      options.slots = 1;
+      muster_map* map = nullptr;
+      begins.set_value(gettid());
+      result = TextOf(muster_map_begin(world, &options, &map));
+    });
+    AwaitSleep(begins.get_future().get());
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(TextOf(muster_shutdown()), "ok: ");
+    EXPECT_LT(std::chrono::steady_clock::now() - began, kLimit + std::chrono::seconds(2));
+    beginning.join();
+    EXPECT_EQ(kill(rank_0, SIGCONT), 0);
+    EXPECT_EQ(result, "deadline: the group's root did not open the journal \"\" in time");
+  });
+  unsetenv("MUSTER_TIMEOUTS_COLLECTIVE");
 }
 
 // It is freed by muster_shutdown if its calls have ended by then.
