@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "comm/auth/crypto.h"
 #include "comm/base/bytes.h"
@@ -28,12 +31,21 @@ std::string ListenHost(const JoinRequest& request) {
   }
 }
 
+// By a name that is loopback on every node.
+bool IsLoopbackEndpoint(const JoinRequest& request) {
+  constexpr std::string_view kNames[] = {"localhost", "localhost4", "localhost6", "ip6-localhost"};
+  if (request.meeting.find_root != FindRoot::kEndpoint) return false;
+  const std::string& host = request.meeting.endpoint->host;
+  return std::ranges::find(kNames, host) != std::end(kNames) || host.starts_with("localhost.");
+}
+
 // The meeting names a host on which the root must be.
 bool NamesTheHost(const JoinRequest& request) {
   return request.meeting.find_root == FindRoot::kHost || request.meeting.find_root == FindRoot::kEndpoint;
 }
 
 net::SocketAddress ListenAddress(const JoinRequest& request) {
+  if (IsLoopbackEndpoint(request)) return *net::SocketAddress::FromNumeric("127.0.0.1", 0);
   const auto numeric = net::SocketAddress::FromNumeric(ListenHost(request), 0);
   const bool exact = NamesTheHost(request) && numeric &&
                      (!numeric->IsLoopback() || request.meeting.find_root == FindRoot::kEndpoint);
@@ -166,6 +178,11 @@ Result<uint16_t> RootListener::Open(const std::vector<uint16_t>& ports) {
   // A kernel without IPv6.
   if (!port && listen_ == net::SocketAddress::AnyIpv6(0)) {
     if (Result<uint16_t> ipv4 = listener_.Open(net::SocketAddress::AnyIpv4(0), ports)) port = ipv4;
+  }
+  // Other ranks may try ::1 alone.
+  if (port && IsLoopbackEndpoint(request_)) {
+    if (const auto ipv6 = listener_.Open(*net::SocketAddress::FromNumeric("::1", 0), {*port}); !ipv6)
+      LogDebug("{}", ipv6.error().message);
   }
   return port;
 }

@@ -2,9 +2,10 @@
 // are taken. With a job secret it listens on one port of each ladder (names.h). If the meeting has an endpoint
 // store, it publishes its address there. An AuthenticatingAcceptor passes on only proven links.
 //
-// It listens on the meeting's address if that is numeric. Else it listens on all addresses of the node: a name may
-// mean another address on other nodes than here (127.0.1.1 in /etc/hosts, a second network). It resolves the name
-// (off the loop, again after a failure) to notice that the other processes search another node.
+// It listens on the meeting's address if that is numeric, and on loopback if the endpoint is localhost. Else it
+// listens on all addresses of the node: a name may mean another address on other nodes than here (127.0.1.1 in
+// /etc/hosts, a second network). It resolves the name (off the loop, again after a failure) to notice that the
+// other processes search another node.
 #pragma once
 
 #include <functional>

@@ -101,6 +101,20 @@ TEST_F(RootListenerTest, AnEndpointByANameOfLoopbackListensEverywhere) {
   EXPECT_FALSE(misplaced);
 }
 
+TEST_F(RootListenerTest, AnEndpointAtLocalhostListensOnLoopbackAlone) {
+  request.meeting.endpoint->host = "localhost";
+  const uint16_t port = request.meeting.endpoint->port;
+  Start();
+  DialAt("127.0.0.1", {port});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  EXPECT_TRUE(net::Listen(*net::SocketAddress::FromNumeric("127.0.0.2", port)));
+  if (!net::Listen(*net::SocketAddress::FromNumeric("::1", 0))) GTEST_SKIP() << "this machine has no IPv6";
+  accepted.clear();
+  dialed.clear();
+  DialAt("::1", {port});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
 // The other nodes may know another address of this node by its name.
 TEST_F(RootListenerTest, AtTheNameOfANodeItListensOnAllAddresses) {
   const auto interfaces = net::LocalInterfaces();
