@@ -78,7 +78,12 @@ RootListener::RootListener(net::EventLoop& loop, const JoinRequest& request, aut
                 AuthenticatingAcceptor::Params{.meeting = auth::MeetingIdOf(request.meeting.key),
                                                .handshake_timeout = request.timeouts.handshake,
                                                .self = DescribeProcess(request.self)},
-                prover, std::move(on_link)),
+                prover,
+                [this, on_link = std::move(on_link)](std::unique_ptr<net::FrameStream> link,
+                                                     const net::SocketAddress& peer) {
+                  found_ = true;
+                  on_link(std::move(link), peer);
+                }),
       on_misplaced_(std::move(on_misplaced)),
       names_(loop.mailbox()),
       host_(ListenHost(request)),
@@ -132,6 +137,14 @@ void RootListener::OnName(const OwnName& name) {
   if (!NamesTheHost(request_)) return TryToBind();
   name_problem_ = name.unresolved;
   if (!name.elsewhere.empty()) {
+    // The address is a virtual one that leads here.
+    if (found_) return;
+    // The record of a pod that was restarted is stale for a while.
+    const bool everywhere = listen_ == net::SocketAddress::AnyIpv6(0);
+    if (everywhere && !std::exchange(elsewhere_before_, true)) {
+      name_timer_ = loop_.After(kLookUpAgain, [this] { LookUp(); });
+      return;
+    }
     return on_misplaced_({Code::kConfiguration,
                           fmt::format("rank 0 runs on {} and must be reached there, but {}",
                                       request_.self.node, name.elsewhere),

@@ -5,7 +5,8 @@
 // It listens on the meeting's address if that is numeric, and on loopback if the endpoint is localhost. Else it
 // listens on all addresses of the node: a name may mean another address on other nodes than here (127.0.1.1 in
 // /etc/hosts, a second network). It resolves the name (off the loop, again after a failure) to notice that the
-// other processes search another node.
+// other processes search another node: two answers a second apart have none of this node's addresses, and no
+// process has proven itself here meanwhile.
 #pragma once
 
 #include <functional>
@@ -76,6 +77,8 @@ class RootListener {
   net::EventLoop::TimerId bind_timer_ = 0;
   net::EventLoop::TimerId name_timer_ = 0;
   bool closed_ = false;
+  bool found_ = false;  // a process has proven itself here
+  bool elsewhere_before_ = false;
   std::string bind_problem_;
   std::string name_problem_;
 };

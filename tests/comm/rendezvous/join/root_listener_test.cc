@@ -176,6 +176,30 @@ TEST_F(RootListenerTest, ANameThatTurnsOutToBeAnotherNodesIsMisplaced) {
       "that node");
 }
 
+// The address of a service of Kubernetes, for example.
+TEST_F(RootListenerTest, ANameThatLeadsARankHereIsNotMisplaced) {
+  net::SetName("job-0", "192.0.2.1");
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "job-0";
+  Start();
+  DialAt("127.0.0.3", PortLadder(request.meeting.key, request.options.ports));
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+  loop.For(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(misplaced);
+}
+
+// The name of a pod that was restarted has its old address for a while.
+TEST_F(RootListenerTest, ANameThatIsAnotherNodesOnceIsNotMisplaced) {
+  net::SetName("job-0", "192.0.2.1");
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "job-0";
+  Start();
+  loop.For(std::chrono::milliseconds(500));
+  net::SetName("job-0", "127.0.0.1");
+  loop.For(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(misplaced);
+}
+
 TEST_F(RootListenerTest, WithoutAFreePortItWaitsForOne) {
   const LogCapture log;
   const uint16_t port = request.meeting.endpoint->port;
