@@ -1,5 +1,7 @@
 // No launcher started this process: a world of one. Inside an allocation of more than one task only on request. Of batch
 // systems beside Slurm this is: more than one host.
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "bootstrap/environment/ancestry.h"
@@ -30,13 +32,45 @@ constexpr Sign kFiles[] = {{"PBS", "PBS_NODEFILE"},
 constexpr Sign kCounts[] = {
     {"PBS", "PBS_NUM_NODES"}, {"Cobalt", "COBALT_PARTSIZE"}, {"Grid Engine", "NHOSTS", 1, "PE_HOSTFILE"}};
 
-size_t HostsIn(const std::string& path) {
+struct HostFile {
+  size_t lines = 0;  // of slots, or of hosts; 0: there is none that can be read
+  size_t hosts = 0;
+};
+
+HostFile ReadHostFile(const std::string& path) {
+  size_t lines = 0;
   std::set<std::string_view> hosts;
   const std::string text = ReadAll(path, kLongestHostFile).value_or("");
   for (const std::string_view line : Split(text, '\n')) {
     const std::string_view host = Trim(line).substr(0, Trim(line).find_first_of(" \t"));
-    if (!host.empty()) hosts.insert(host);
+    if (host.empty()) continue;
+    ++lines;
+    hosts.insert(host);
   }
+  return {lines, hosts.size()};
+}
+
+// A captured environment has its files elsewhere.
+HostFile HostFileAt(const Environment& environment, std::string_view variable) {
+  const auto path = environment.live() ? environment.Get(variable) : std::nullopt;
+  return path ? ReadHostFile(std::string(*path)) : HostFile{};
+}
+
+HostFile HostFileOf(const Environment& environment, std::string_view manager) {
+  const auto sign = std::ranges::find(kFiles, manager, &Sign::manager);
+  return sign == std::end(kFiles) ? HostFile{} : HostFileAt(environment, sign->variable);
+}
+
+// "a 32 b 32": names and slots. A compound request may name a host twice. With jsrun the first is the node of the script,
+// on which no rank runs.
+size_t HostsOfLsf(const Environment& environment, std::string_view text) {
+  auto words = Split(Trim(text), ' ');
+  std::erase(words, "");
+  const auto jsm = environment.All().lower_bound("JSM_");
+  const bool has_jsm = jsm != environment.All().end() && jsm->first.starts_with("JSM_");
+  const bool has_jsrun = has_jsm || environment.Has("CSM_ALLOCATION_ID");
+  std::set<std::string_view> hosts;
+  for (size_t i = has_jsrun ? 2 : 0; i < words.size(); i += 2) hosts.insert(words[i]);
   return hosts.size();
 }
 
@@ -54,28 +88,29 @@ std::optional<Incomplete> PartOfMore(const Environment& environment) {
   for (const Sign& sign : kTasks) {
     const auto number = environment.GetCount(sign.variable);
     if (!number || number->value_or(0) <= sign.most) continue;
+    // One slot has one task, whatever its number: `pbsdsh -n 0`, and ssh by way of the batch system.
+    if (HostFileOf(environment, sign.manager).lines == 1) continue;
     return Incomplete{{Code::kBadEnvironment,
                        fmt::format("{}={} is a task of {}, without the number of tasks", sign.variable,
                                    **number, sign.manager),
                        fmt::format("give --rank and --world-size, or set RANK and WORLD_SIZE; {}", kAlone)},
                       std::string(sign.variable)};
   }
+  for (const Sign& sign : kFiles) {
+    const size_t hosts = HostFileAt(environment, sign.variable).hosts;
+    if (hosts > 1) return OnSeveralHosts(environment, sign, hosts);
+  }
   for (const Sign& sign : kCounts) {
     const auto number = environment.GetCount(sign.variable);
+    // Torque's is the number that was requested: with -l nodes=4 that may be four slots of one host.
+    if (HostFileOf(environment, sign.manager).lines > 0) continue;
     const bool counts = sign.beside.empty() || environment.Has(sign.beside);
     if (counts && number && number->value_or(0) > sign.most)
       return OnSeveralHosts(environment, sign, static_cast<size_t>(**number));
   }
-  // "a 32 b 32"
   const Sign lsf{"LSF", "LSB_MCPU_HOSTS"};
-  const auto words = Split(Trim(environment.Get(lsf.variable).value_or("")), ' ');
-  if (words.size() > 2) return OnSeveralHosts(environment, lsf, words.size() / 2);
-  // A captured environment has its files elsewhere.
-  for (const Sign& sign : kFiles) {
-    const auto path = environment.live() ? environment.Get(sign.variable) : std::nullopt;
-    const size_t hosts = path ? HostsIn(std::string(*path)) : 0;
-    if (hosts > 1) return OnSeveralHosts(environment, sign, hosts);
-  }
+  const size_t hosts = HostsOfLsf(environment, environment.Get(lsf.variable).value_or(""));
+  if (hosts > 1) return OnSeveralHosts(environment, lsf, hosts);
   return std::nullopt;
 }
 

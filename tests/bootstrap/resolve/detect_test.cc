@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "tests/bootstrap/resolve/fixtures.h"
@@ -145,53 +143,6 @@ TEST(SingleTask, IsAWorldOfOne) {
             Code::kNotLaunched);
   EXPECT_EQ(MustRefuse(Changed(script, {{"SLURM_TASKS_PER_NODE", std::nullopt}})).error.code,
             Code::kNotLaunched);
-}
-
-// Batch systems beside Slurm.
-TEST(SeveralHosts, AreNoWorldOfOne) {
-  const std::string hosts = testing::TempDir() + "/hosts";
-  std::ofstream(hosts) << "n1\nn1\nn2 4 all.q UNDEFINED\n\n";
-  const auto refusal = [](const std::string& text) {
-    return MustRefuse(Env(text).AsProcess({.pid = 5, .host_name = "n1"})).error;
-  };
-  struct Row {
-    std::string text;
-    std::string what;
-  };
-  for (const Row& row : {
-           Row{"PBS_NODEFILE=" + hosts, "PBS on 2 hosts (PBS_NODEFILE=" + hosts + ")"},
-           Row{"OAR_NODEFILE=" + hosts, "OAR on 2 hosts (OAR_NODEFILE=" + hosts + ")"},
-           Row{"PE_HOSTFILE=" + hosts, "Grid Engine on 2 hosts (PE_HOSTFILE=" + hosts + ")"},
-           Row{"PE_HOSTFILE=/x\nNHOSTS=4", "Grid Engine on 4 hosts (NHOSTS=4)"},
-           Row{"PBS_NUM_NODES=3", "PBS on 3 hosts (PBS_NUM_NODES=3)"},
-           Row{"LSB_MCPU_HOSTS=a 32 b 32 ", "LSF on 2 hosts (LSB_MCPU_HOSTS=a 32 b 32 )"},
-           Row{"COBALT_PARTSIZE=8", "Cobalt on 8 hosts (COBALT_PARTSIZE=8)"},
-       }) {
-    EXPECT_EQ(
-        refusal(row.text),
-        (Error{Code::kNotLaunched,
-               fmt::format("this is an allocation of {}, and no launcher started this process as a rank",
-                           row.what),
-               "start it with the launcher of the site or of MPI, such as mpiexec; for a world of one: "
-               "MUSTER_LAUNCHER=none"}));
-    EXPECT_EQ(MustResolve(Env(row.text), {.launcher = "none"}).tuple.world_size, 1);
-    EXPECT_EQ(MustResolve(Env(row.text + "\n" + Openmpi(1, 2, 1, 2))).tuple.launcher, "openmpi");
-  }
-  for (const char* one :
-       {"PBS_NODEFILE=/nowhere", "NHOSTS=4", "LSB_MCPU_HOSTS=a 32", "COBALT_PARTSIZE=1", "PBS_TASKNUM=1"})
-    EXPECT_EQ(MustResolve(Env(one).AsProcess({.pid = 5, .host_name = "n1"})).tuple.launcher, "none") << one;
-}
-
-// aprun, pbsdsh.
-TEST(ATaskWithoutItsNumberOfTasks, IsNoWorldOfOne) {
-  for (const auto& [text, what] : {std::pair("ALPS_APP_PE=3", "ALPS_APP_PE=3 is a task of ALPS"),
-                                   std::pair("PBS_TASKNUM=5", "PBS_TASKNUM=5 is a task of PBS")}) {
-    EXPECT_EQ(MustRefuse(Env(text)).error,
-              (Error{Code::kBadEnvironment, fmt::format("{}, without the number of tasks", what),
-                     "give --rank and --world-size, or set RANK and WORLD_SIZE; for a world of one: "
-                     "MUSTER_LAUNCHER=none"}));
-    EXPECT_EQ(MustResolve(Env(text + ("\n" + Bare(1, 2, 1)))).tuple.launcher, "torch-env");
-  }
 }
 
 TEST(Master, OfAHostAloneIsIgnoredWithAWarning) {
