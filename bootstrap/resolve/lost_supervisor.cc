@@ -2,6 +2,10 @@
 
 #include <string>
 
+#include "bootstrap/environment/batch_job.h"
+#include "bootstrap/resolve/containment.h"
+#include "bootstrap/resolve/launchers/launchers.h"
+
 namespace muster::resolve {
 namespace {
 
@@ -12,10 +16,14 @@ std::string BaseOf(std::string_view control) {
   return std::string(control.starts_with('/') && !base.empty() ? base : "/dev/shm");
 }
 
-// "slurm:13.0:0" in an allocation of another job: sbatch and salloc pass the variables on.
-bool IsOfAnotherJob(std::string_view key, const Allocation& allocation) {
-  return key.starts_with(allocation.manager + ":") &&
-         !key.starts_with(fmt::format("{}:{}.", allocation.manager, allocation.job_id));
+// Batch systems pass the variables on. A supervisor of an older release has recorded no job: then there is its key,
+// "slurm:13.0:0", and what the task of a batch script was started with.
+bool IsOfAnotherJob(const Environment& environment, std::string_view key,
+                    const std::optional<Allocation>& allocation) {
+  if (IsOfAnotherBatchJob(environment)) return true;
+  if (IsOlderThanTheTask(Launchers().With(LauncherRole::kSupervisor), environment)) return true;
+  return allocation && key.starts_with(allocation->manager + ":") &&
+         !key.starts_with(fmt::format("{}:{}.", allocation->manager, allocation->job_id));
 }
 
 }  // namespace
@@ -31,7 +39,7 @@ std::optional<Error> LostSupervisor(const Environment& environment,
   // A step is over when its supervisors are.
   const bool same_step = !winner.job.step.empty() && winner.job.key == key && winner.rank == **rank &&
                          winner.world_size == **size;
-  const bool is_left_over = alone.empty() ? !same_step : allocation && IsOfAnotherJob(key, *allocation);
+  const bool is_left_over = alone.empty() ? !same_step : IsOfAnotherJob(environment, key, allocation);
   if (is_left_over) return std::nullopt;
   return Error{
       Code::kBadEnvironment,

@@ -1,4 +1,4 @@
-// A MUSTER_CONTROL that does not answer. Below another launcher and in another Slurm job it is left over. Else this process
+// A MUSTER_CONTROL that does not answer. Below another launcher and in another batch job it is left over. Else this process
 // may be a program of that `muster run`, in a container that hides the supervisor: as a world of one, each of N programs
 // would do all the work.
 #pragma once

@@ -5,6 +5,7 @@
 //   MUSTER_GROUP           the group id, 32 hex digits
 //   MUSTER_CONTROL         the supervisor's socket
 //   MUSTER_JOB_KEY         JobIdentity::key
+//   MUSTER_BATCH_JOB       the batch job of the supervisor (batch_job.h)
 //   MUSTER_SUPERVISOR_PID  its direct child is certainly a rank of that group
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
@@ -58,8 +59,8 @@ Probed ProbeMuster(const Environment& environment, const ProbeContext& context) 
   return ToProbed(Read(environment));
 }
 
-constexpr std::string_view kOthers[] = {"MUSTER_NODE", "MUSTER_GROUP", "MUSTER_CONTROL", "MUSTER_JOB_KEY",
-                                        "MUSTER_SUPERVISOR_PID"};
+constexpr std::string_view kOthers[] = {"MUSTER_NODE",    "MUSTER_GROUP",     "MUSTER_CONTROL",
+                                        "MUSTER_JOB_KEY", "MUSTER_BATCH_JOB", "MUSTER_SUPERVISOR_PID"};
 
 }  // namespace
 

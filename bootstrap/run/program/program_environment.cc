@@ -7,6 +7,7 @@
 #include <span>
 
 #include "bootstrap/config/text/placeholders.h"
+#include "bootstrap/environment/batch_job.h"
 #include "bootstrap/environment/outer_variables.h"
 #include "bootstrap/resolve/launchers/torch_variables.h"
 #include "bootstrap/run/program/outer_launcher.h"
@@ -89,6 +90,7 @@ void SetMusterTuple(const ProgramFacts& facts, const resolve::LauncherTable& lau
   variables["MUSTER_GROUP"] = facts.roster.group_id;
   variables["MUSTER_CONTROL"] = facts.control;
   variables["MUSTER_JOB_KEY"] = facts.job_key;
+  variables[std::string(kBatchJobRecord)] = BatchJobs(variables);
   variables["MUSTER_SUPERVISOR_PID"] = std::to_string(facts.supervisor_pid);
 }
 

@@ -50,7 +50,7 @@ std::string ValueOfRank(std::string_view placeholder, const Roster& roster, int 
 //            NCCL's variables of `nccl` and, if interfaces were chosen, GLOO_SOCKET_IFNAME, unless
 //            they are set. With a control socket MUSTER_RANK MUSTER_WORLD_SIZE MUSTER_LOCAL_RANK
 //            MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP
-//            MUSTER_CONTROL MUSTER_JOB_KEY MUSTER_SUPERVISOR_PID
+//            MUSTER_CONTROL MUSTER_JOB_KEY MUSTER_BATCH_JOB MUSTER_SUPERVISOR_PID
 //   removed  those of muster that are not for programs, and the launchers' `removed`
 //   changed  for several_ranks, the outer launcher's variables (RewriteForRank)
 //   kept     everything else: the outer launcher's variables are true of this one rank

@@ -49,7 +49,7 @@ TEST(VariableName, IsNoneOfTheOthersThatMusterUses) {
   for (const char* taken :
        {"MUSTER_RANK", "MUSTER_WORLD_SIZE", "MUSTER_LOCAL_RANK", "MUSTER_LOCAL_WORLD_SIZE",
         "MUSTER_NODE_RANK", "MUSTER_NUM_NODES", "MUSTER_NODE", "MUSTER_GROUP", "MUSTER_CONTROL",
-        "MUSTER_JOB_KEY", "MUSTER_SUPERVISOR_PID", "MUSTER_SECRET", "MUSTER_CONFIG"}) {
+        "MUSTER_JOB_KEY", "MUSTER_BATCH_JOB", "MUSTER_SUPERVISOR_PID", "MUSTER_SECRET", "MUSTER_CONFIG"}) {
     EXPECT_TRUE(std::ranges::none_of(Keys(), [&](const Key& key) { return VariableName(key) == taken; }))
         << taken;
   }

@@ -315,6 +315,42 @@ TEST(LostSupervisor, OfAnotherJobIsLeftOver) {
   EXPECT_EQ(MustRefuse(same.AsProcess(Live(5, 4)), Unreachable()).error.code, Code::kBadEnvironment);
 }
 
+// Of a launch under any launcher, whose program has submitted this job.
+TEST(LostSupervisor, OfAnotherBatchJobIsLeftOver) {
+  const std::string inherited = Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1);
+  const auto with = [&](const std::string& record, const std::string& job) {
+    const Environment script = Changed(Env(inherited + job), {{"MUSTER_JOB_KEY", "launch:4711:0"}});
+    return Changed(script, {{"MUSTER_BATCH_JOB", record}}).AsProcess(Live(5, 4));
+  };
+  const std::string grid_engine = "SGE_JOB_SPOOL_DIR=/s/n1/active_jobs/7.1\n";
+  for (const std::string& job :
+       {std::string("LSB_JOBID=7\n"), std::string("PBS_JOBID=7\n"), "JOB_ID=7\n" + grid_engine}) {
+    const std::string name = job.substr(0, job.find('='));
+    EXPECT_EQ(MustResolve(with("none", job), Unreachable()).tuple.launcher, "none") << job;
+    EXPECT_EQ(MustResolve(with(name + "=6", job), Unreachable()).tuple.launcher, "none") << job;
+    EXPECT_EQ(MustRefuse(with(name + "=7", job), Unreachable()).error.message, kLost) << job;
+  }
+  EXPECT_EQ(MustRefuse(with("none", ""), Unreachable()).error.message, kLost);
+  EXPECT_EQ(MustRefuse(with("LSB_JOBID=7", ""), Unreachable()).error.message, kLost);
+}
+
+// sbatch of one task from inside a muster launch of a release that records no batch job.
+TEST(LostSupervisor, OlderThanTheTaskOfABatchScriptIsLeftOver) {
+  const std::string job =
+      "SLURM_JOB_ID=10\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\n"
+      "SLURM_NTASKS=1\nSLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\n"
+      "SLURMD_NODENAME=n1\nSLURM_TASK_PID=400\n";
+  const Environment script =
+      Changed(Env(job + Muster(1, 2, 1, 2, 0, 1)), {{"MUSTER_JOB_KEY", "launch:4711:0"}});
+  auto process = Live(5, 4);
+  process.slurm_task = std::make_shared<const Environment>(script);
+  EXPECT_EQ(MustResolve(script.AsProcess(process), Unreachable()).tuple.launcher, "none");
+  // The supervisor is inside the task: this may be its program, in a container.
+  process.slurm_task = Started(job);
+  EXPECT_EQ(MustRefuse(script.AsProcess(process), Unreachable()).error.message, kLost);
+  EXPECT_EQ(MustRefuse(script.AsProcess(Live(5, 4)), Unreachable()).error.message, kLost);
+}
+
 TEST(LostSupervisor, BelowAnotherLauncherIsLeftOver) {
   const std::string text = Muster(1, 2, 1, 2, 0, 1);
   EXPECT_EQ(

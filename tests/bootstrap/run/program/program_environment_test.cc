@@ -42,19 +42,26 @@ TEST(ProgramEnvironment, SetsTheTuple) {
   const Roster roster = TwoNodes();
   EXPECT_THAT(
       ListOf({}, FactsOf(roster, 1)),
-      ElementsAre(
-          "GROUP_RANK=0", "GROUP_WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=gpu01",
-          "MASTER_PORT=29999", "MUSTER_CONTROL=@muster-4", "MUSTER_GROUP=0123456789abcdef0123456789abcdef",
-          "MUSTER_JOB_KEY=slurm:4.0:0", "MUSTER_LOCAL_RANK=1", "MUSTER_LOCAL_WORLD_SIZE=2",
-          "MUSTER_NODE=gpu01", "MUSTER_NODE_RANK=0", "MUSTER_NUM_NODES=2", "MUSTER_RANK=1",
-          "MUSTER_SUPERVISOR_PID=77", "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "RANK=1", "ROLE_NAME=default",
-          "ROLE_RANK=1", "ROLE_WORLD_SIZE=3", "TORCHELASTIC_MAX_RESTARTS=0", "TORCHELASTIC_RESTART_COUNT=0",
-          "TORCHELASTIC_RUN_ID=muster-slurm:4.0:0", "TORCHELASTIC_USE_AGENT_STORE=True", "WORLD_SIZE=3"));
+      ElementsAre("GROUP_RANK=0", "GROUP_WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
+                  "MASTER_ADDR=gpu01", "MASTER_PORT=29999", "MUSTER_BATCH_JOB=none",
+                  "MUSTER_CONTROL=@muster-4", "MUSTER_GROUP=0123456789abcdef0123456789abcdef",
+                  "MUSTER_JOB_KEY=slurm:4.0:0", "MUSTER_LOCAL_RANK=1", "MUSTER_LOCAL_WORLD_SIZE=2",
+                  "MUSTER_NODE=gpu01", "MUSTER_NODE_RANK=0", "MUSTER_NUM_NODES=2", "MUSTER_RANK=1",
+                  "MUSTER_SUPERVISOR_PID=77", "MUSTER_WORLD_SIZE=3", "NODE_RANK=0", "RANK=1",
+                  "ROLE_NAME=default", "ROLE_RANK=1", "ROLE_WORLD_SIZE=3", "TORCHELASTIC_MAX_RESTARTS=0",
+                  "TORCHELASTIC_RESTART_COUNT=0", "TORCHELASTIC_RUN_ID=muster-slurm:4.0:0",
+                  "TORCHELASTIC_USE_AGENT_STORE=True", "WORLD_SIZE=3"));
   const auto other_node = ListOf({}, FactsOf(roster, 2));
   EXPECT_THAT(other_node, Contains("LOCAL_WORLD_SIZE=1"));
   EXPECT_THAT(other_node, Contains("NODE_RANK=1"));
   EXPECT_THAT(other_node, Contains("GROUP_RANK=1"));
   EXPECT_THAT(other_node, Contains("MUSTER_NODE=gpu02"));
+}
+
+TEST(ProgramEnvironment, NamesTheBatchJobOfTheSupervisor) {
+  const Roster roster = TwoNodes();
+  EXPECT_THAT(ListOf({{"LSB_JOBID", "7"}, {"MUSTER_BATCH_JOB", "LSB_JOBID=6"}}, FactsOf(roster, 1)),
+              Contains("MUSTER_BATCH_JOB=LSB_JOBID=7"));
 }
 
 TEST(ProgramEnvironment, OfAWorldOfOneNamesNoGroup) {
