@@ -121,7 +121,20 @@ Status ReadJob(const Environment& environment, Candidate& candidate) {
   return {};
 }
 
-// Without SLURMD_NODENAME, as in a container: by the host's name, else by the layout.
+// The node of this task in the step's list. In every layout SLURM_NODEID counts along that list; of `srun A : B` the list
+// may be one component's.
+std::optional<size_t> NodeByNumber(const Environment& environment, const Placement& step,
+                                   const RankTuple& tuple) {
+  if (step.nodes.size() == 1) return 0;
+  if (!step.node_of_rank.empty())
+    return static_cast<size_t>(step.node_of_rank[static_cast<size_t>(tuple.rank)]);
+  const bool is_whole =
+      !IsHeterogeneous(environment) && tuple.num_nodes == static_cast<int>(step.nodes.size());
+  if (!is_whole || !tuple.node_rank) return std::nullopt;
+  return static_cast<size_t>(*tuple.node_rank);
+}
+
+// Without SLURMD_NODENAME, as in a container: by the host's name, else by the layout or the node's number.
 // With the host's name alone, no process might be on the node of rank 0, and all would wait.
 Status FindNode(const Environment& environment, Candidate& candidate) {
   RankTuple& tuple = candidate.tuple;
@@ -135,9 +148,8 @@ Status FindNode(const Environment& environment, Candidate& candidate) {
   if (named != step.nodes.end()) {
     tuple.node = named->name;
     candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (host name)", {}});
-  } else if (step.nodes.size() == 1 || !step.node_of_rank.empty()) {
-    const int node = step.nodes.size() == 1 ? 0 : step.node_of_rank[static_cast<size_t>(tuple.rank)];
-    tuple.node = step.nodes[static_cast<size_t>(node)].name;
+  } else if (const auto node = NodeByNumber(environment, step, tuple)) {
+    tuple.node = step.nodes[*node].name;
     candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (SLURM_NODEID)", {}});
   } else if (environment.live()) {
     return WithHint(Fail(Code::kBadEnvironment,

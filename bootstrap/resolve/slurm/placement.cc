@@ -72,7 +72,7 @@ bool AgreesWithThisTask(const Environment& environment, const Placement& placeme
   const auto task_ids = ParseTaskIds(environment.Get("SLURM_GTIDS").value_or(""));
   if (!node || !*node || !task_ids || static_cast<size_t>(**node) >= placement.nodes.size()) return false;
   const auto name = environment.Get("SLURMD_NODENAME");
-  if (name && *name != placement.nodes[static_cast<size_t>(**node)].name) return false;
+  if (name && !name->empty() && *name != placement.nodes[static_cast<size_t>(**node)].name) return false;
   std::vector<int> here;
   for (size_t rank = 0; rank < placement.node_of_rank.size(); ++rank) {
     if (placement.node_of_rank[rank] == **node) here.push_back(static_cast<int>(rank));

@@ -182,7 +182,14 @@ TEST(NodeOfASlurmTask, IsFoundByTheHostNameOrTheLayout) {
   const Environment arbitrary = Changed(task, {{"SLURM_DISTRIBUTION", "arbitrary"}});
   EXPECT_EQ(node(arbitrary, "n1"), "n1");
   EXPECT_EQ(node(Changed(Env(OneTaskANode(1, 0)), {{"SLURMD_NODENAME", std::nullopt}}), "6f0e1c"), "n1");
-  EXPECT_EQ(MustRefuse(on(arbitrary, "6f0e1c")).error,
+  EXPECT_EQ(node(arbitrary, "6f0e1c"), "n2");
+  EXPECT_EQ(node(Changed(arbitrary, {{"SLURMD_NODENAME", ""}}), "6f0e1c"), "n2");
+  EXPECT_EQ(
+      node(Changed(task, {{"SLURM_STEP_TASKS_PER_NODE", std::nullopt}, {"SLURMD_NODENAME", ""}}), "6f0e1c"),
+      "n2");
+  // The list may be one component's, and SLURM_NODEID counts along another.
+  const Environment components = Changed(arbitrary, {{"SLURM_HET_SIZE", "2"}});
+  EXPECT_EQ(MustRefuse(on(components, "6f0e1c")).error,
             (Error{Code::kBadEnvironment,
                    "SLURMD_NODENAME is not set, and neither the host name, 6f0e1c, nor the layout gives this "
                    "node's name "

@@ -41,6 +41,8 @@ TEST(Placement, NamesTheNodesAndTheirTasks) {
 
 TEST(Placement, OfBlocksIsNotEven) {
   EXPECT_THAT(Place(Step("r[1-2]", "3,1", 4, "block", 1, "r2", "3")).node_of_rank, ElementsAre(0, 0, 0, 1));
+  // The container passes an empty SLURMD_NODENAME on.
+  EXPECT_THAT(Place(Step("r[1-2]", "3,1", 4, "block", 1, "", "3")).node_of_rank, ElementsAre(0, 0, 0, 1));
   EXPECT_THAT(Place(Step("r[1-2]", "3,1", 4, "block:cyclic", 0, "r1", "0,1,2")).node_of_rank,
               ElementsAre(0, 0, 0, 1));
   EXPECT_THAT(Place(Step("r[1-2]", "3,1", 4, "block,NoPack", 0, "r1", "0,1,2")).node_of_rank,
