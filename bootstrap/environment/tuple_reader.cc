@@ -133,7 +133,8 @@ void ReadText(const Environment& environment, std::string_view variable, std::st
 }
 
 void ReadNode(const Environment& environment, std::string_view variable, Candidate& candidate) {
-  if (IsLoopback(environment.Get(variable).value_or("localhost"))) return;
+  const std::string_view name = environment.Get(variable).value_or("localhost");
+  if (IsLoopback(name) || IsAnyAddress(name)) return;
   ReadText(environment, variable, "node", candidate.tuple.node, candidate);
 }
 
@@ -149,11 +150,12 @@ void ReadJobId(const Environment& environment, std::initializer_list<std::string
 }
 
 bool IsLoopback(std::string_view host) {
-  constexpr std::string_view kNames[] = {"localhost", "localhost4", "localhost6", "ip6-localhost",
-                                         "0.0.0.0",   "::",         "::1"};
+  constexpr std::string_view kNames[] = {"localhost", "localhost4", "localhost6", "ip6-localhost", "::1"};
   return std::ranges::find(kNames, host) != std::end(kNames) || host.starts_with("localhost.") ||
          host.starts_with("127.");
 }
+
+bool IsAnyAddress(std::string_view host) { return host == "0.0.0.0" || host == "::"; }
 
 std::string JobKey(std::string_view launcher, const JobIdentity& job) {
   std::string key = fmt::format("{}:{}", launcher, job.id.empty() ? "-" : job.id);

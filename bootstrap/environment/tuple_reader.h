@@ -61,7 +61,7 @@ Status ReadMaster(const Environment& environment, Candidate& candidate);
 void ReadText(const Environment& environment, std::string_view variable, std::string_view field,
               std::optional<std::string>& value, Candidate& candidate);
 
-// As ReadText for the node's name; passes over "localhost" and its like, which name no node.
+// As ReadText for the node's name; passes over "localhost", "0.0.0.0" and their like, which name no node.
 void ReadNode(const Environment& environment, std::string_view variable, Candidate& candidate);
 
 // The job's id from the first of `variables` that is set and not empty, and the key of its job.
@@ -70,6 +70,9 @@ void ReadJobId(const Environment& environment, std::initializer_list<std::string
 
 // Of a host's name or address.
 bool IsLoopback(std::string_view host);
+
+// "0.0.0.0", "::": for each process its own node. Pods set it on rank 0 alone, so it does not mean that all are there.
+bool IsAnyAddress(std::string_view host);
 
 // "launcher:id.step:restart", the name of a launch for users; "-" if there is no id.
 std::string JobKey(std::string_view launcher, const JobIdentity& job);

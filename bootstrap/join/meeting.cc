@@ -256,9 +256,17 @@ class Planner {
   Status FindAtMaster(Meeting& meeting) const {
     if (OnOneNode()) return {};
     if (!tuple_.master) return NoEndpointError();
-    if (IsLoopback(tuple_.master->host)) {
-      // It can mean one machine only; PyTorch itself could not connect there otherwise.
-      if (!tuple_.local_world_size && tuple_.num_nodes.value_or(1) == 1) return {};
+    const bool unknown = !tuple_.local_world_size && !tuple_.num_nodes;
+    if (unknown && IsAnyAddress(tuple_.master->host)) {
+      return WithHint(
+          Fail(Code::kConfiguration,
+               "MASTER_ADDR={} is the own node of every rank, and the ranks may be on several nodes",
+               tuple_.master->host),
+          "set MASTER_ADDR to the name of rank 0's node");
+    }
+    if (IsLoopback(tuple_.master->host) || IsAnyAddress(tuple_.master->host)) {
+      // Loopback can mean one machine only; PyTorch itself could not connect there otherwise.
+      if (unknown) return {};
       return WithHint(Fail(Code::kConfiguration,
                            "MASTER_ADDR={} is this node itself, but only {} of the {} ranks are on it",
                            tuple_.master->host,

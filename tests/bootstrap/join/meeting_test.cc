@@ -206,6 +206,28 @@ TEST(FindRoot, OfTorchOnLoopbackIsThisNode) {
             "MASTER_ADDR=localhost is this node itself, but only 3 of the 6 ranks are on it");
 }
 
+// Pods: rank 0 alone has it, the others have rank 0's name.
+TEST(FindRoot, OfTorchOnAnyAddressIsThisNodeOnlyIfAllRanksAreThere) {
+  const std::string rank = "RANK=0\nWORLD_SIZE=4\nLOCAL_RANK=0\nMASTER_PORT=29500\n";
+  for (const char* any : {"0.0.0.0", "::"}) {
+    const std::string text = rank + "MASTER_ADDR=" + any + "\n";
+    const auto unknown = Plan(Env(text));
+    ASSERT_FALSE(unknown) << any;
+    EXPECT_EQ(
+        unknown.error(),
+        (Error{
+            Code::kConfiguration,
+            fmt::format("MASTER_ADDR={} is the own node of every rank, and the ranks may be on several nodes",
+                        any),
+            "set MASTER_ADDR to the name of rank 0's node"}));
+    EXPECT_EQ(MustPlan(Env(text + "LOCAL_WORLD_SIZE=4\n")).find_root, FindRoot::kSameNode) << any;
+    const auto spread = Plan(Env(text + "LOCAL_WORLD_SIZE=1\n"));
+    ASSERT_FALSE(spread) << any;
+    EXPECT_EQ(spread.error().message,
+              fmt::format("MASTER_ADDR={} is this node itself, but only 1 of the 4 ranks are on it", any));
+  }
+}
+
 TEST(FindRoot, OfTorchrunIsSaidInItsAgentsStore) {
   const Environment rank = Fixture("srun-torchrun-c10d/5");
   const Meeting meeting = MustPlan(rank);

@@ -39,6 +39,18 @@ TEST(NodeEnv, SaysHow) {
   EXPECT_EQ(resolution.sources[3], (FieldSource{"local_world_size", "WORLD_SIZE / NNODES", ""}));
 }
 
+// Pods: rank 0's own address.
+TEST(NodeEnv, TakesNoAnyAddressForOneNode) {
+  for (const char* any : {"0.0.0.0", "::"}) {
+    const std::string rank =
+        fmt::format("NODE_RANK=0\nLOCAL_RANK=0\nWORLD_SIZE=4\nMASTER_ADDR={}\nMASTER_PORT=1\n", any);
+    EXPECT_EQ(
+        MustRefuse(Env(rank)).error.message,
+        "NODE_RANK and LOCAL_RANK are set but RANK is not, and the number of ranks of a node is unknown")
+        << any;
+  }
+}
+
 // As Lightning's own launcher sets it on one machine.
 TEST(NodeEnv, TakesALoopbackMasterForOneNode) {
   for (const char* here : {"127.0.0.1", "localhost", "::1"}) {
