@@ -75,8 +75,9 @@ def run(page, cluster, place):
     """Its Outcome."""
     outcome = Outcome()
     home = place.home(page.path)
+    installs = any(block.mark == "run" and "$ sh install " in block.text for block in page.blocks)
     try:
-        with Session(cluster, home, place.environment(), PATIENCE_S) as session:
+        with Session(cluster, home, place.environment(installs), PATIENCE_S) as session:
             for block in page.blocks:
                 if block.mark == "cluster":
                     session.change_cluster(block.value.split())

@@ -49,6 +49,9 @@ class Place:
         (self._folder / "bin").mkdir()
         for name in ("bootstrap/cli/muster", "bootstrap/cli/muster-slurm", "deploy/examples/digits"):
             shutil.copy(self._built / name, self._folder / "bin")
+        (self._folder / "others").mkdir()
+        for name in ("muster-slurm", "digits"):
+            os.link(self._folder / "bin" / name, self._folder / "others" / name)
         shutil.copytree(TOP / "bootstrap/python/muster", self._folder / "python/muster", ignore=shutil.ignore_patterns("*.so*", "__pycache__"))
         shutil.copy(self._built / "bootstrap/c/libmuster.so", self._folder / "python/muster/libmuster.so.0")
         copy_shared(self._folder)
@@ -80,14 +83,15 @@ class Place:
     def muster(self):
         return self._folder / "bin/muster"
 
-    def environment(self):
+    def environment(self, installs=False):
+        """installs: the page installs muster itself, so no other is in PATH."""
         return {
             "LANG": "C.UTF-8",
             "MUSTER_LOG_TIME": "short",
             # The cluster's user is root.
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "PATH": ":".join([f"{self._folder}/bin", *map(str, self._python), SYSTEM]),
+            "PATH": ":".join([f"{self._folder}/{'others' if installs else 'bin'}", *map(str, self._python), SYSTEM]),
             "PYTHONPATH": str(self._folder / "python"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "SHELL": "/bin/bash",

@@ -38,7 +38,9 @@ check 'file: a bad duration' bad_file 'timeouts:\n  rendezvous: ten\n' "eval.yam
 check 'file: broken YAML' bad_file 'run: {command: [a\nlog: 3\n' 'eval.yaml:2:4: broken YAML: end of sequence flow not found'
 check 'file: another type' bad_file 'timeouts: 3\n' 'eval.yaml:1:11: timeouts: a map of keys is expected, not a scalar'
 check 'file: an unknown word' bad_file 'backend: nccl2\n' 'eval.yaml:1:10: backend: "nccl2" is not one of auto, nccl, socket'
-check 'file: not there' refused 78 'cannot read none.yaml: No such file or directory' -- run -c none.yaml -- true
+check 'file: not there' refused 78 \
+  "cannot read none.yaml: No such file or directory (give a file that this user can read; a relative path begins at $folder)" \
+  -- run -c none.yaml -- true
 
 check 'setting: an unknown key' refused 78 '--set: unknown key "timeouts.colective"; did you mean "timeouts.collective"?' \
   -- run --set timeouts.colective=1h -- true

@@ -46,7 +46,7 @@ all_eight() {
   kill -USR1 "$(<"$work/eight/ready")"
   formed none_free
   end_stranger
-  expect_like 'what was said' "$(words "$work"/none_free/*.err)" 'muster: rank 0 on gpu01: warning: no port to listen on among 62010-62017: cannot bind 198.18.1.1:620??: Address already in use; waiting for one to become free'
+  expect_like 'what was said' "$(words "$work"/none_free/*.err)" 'muster: rank 0 on gpu01: warning: no port to listen on among 62010-62017: cannot bind \[::\]:620??: Address already in use; waiting for one to become free'
   nothing_left none_free
 }
 

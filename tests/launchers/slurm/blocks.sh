@@ -100,7 +100,7 @@ machines_without_endpoint() {
   expect_code 64 timeout 30 muster launch -n 2 --nnodes 2 --node-rank 0 -- true 2>"$dir/err"
   expect_like message "$(cat "$dir/err")" 'muster: error: --nnodes 2 needs --endpoint (*'
   expect_code 64 timeout 30 muster launch -n 2 --nnodes 2 --node-rank 2 --endpoint gpu01:61000 -- true 2>"$dir/err"
-  expect message "$(cat "$dir/err")" 'muster: error: --node-rank 2 is not below --nnodes 2'
+  expect message "$(cat "$dir/err")" 'muster: error: --node-rank 2 is not below --nnodes 2 (correct it: machines count from 0)'
 }
 
 starts_again() {

@@ -39,7 +39,7 @@ heterogeneous_step() {
 # In an allocation slurmstepd names the component as well: "[7.0+1]".
 heterogeneous_step_of_a_job() {
   fresh
-  batch -N3 -n5 <<<"srun -N1 -n2 muster run -- ${member[*]} : -N2 -n3 muster run -- ${member[*]}"
+  batch -N3 --exclusive <<<"srun -N1 -n2 muster run -- ${member[*]} : -N2 -n3 muster run -- ${member[*]}"
   evaluated 5
 }
 

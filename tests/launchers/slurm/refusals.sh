@@ -98,7 +98,7 @@ missing_file() {
   MUSTER_RENDEZVOUS_PORTS=61500-61501 six \
     'export MUSTER_CONFIG=$dir/../there.yaml; [ $SLURMD_NODENAME != gpu02 ] || MUSTER_CONFIG=nowhere.yaml' \
     "${run[@]}"
-  ended_together 78 'cannot read nowhere.yaml: No such file or directory'
+  ended_together 78 'cannot read nowhere.yaml: No such file or directory (give a file that this user can read; a relative path begins at *)'
 }
 
 # Munge is there to prove who says it.
