@@ -57,8 +57,9 @@ bool IsSpecialStep(int64_t step) { return step < 0 || step >= kFirstSpecialStep;
 bool IsHeterogeneous(const Environment& environment) {
   if (!environment.Has("SLURM_HET_SIZE") && !environment.Has("SLURM_PACK_SIZE")) return false;
   const auto components = ComponentIds(environment);
+  const auto job = SlurmJobId(environment);
   // sbatch called inside a heterogeneous job passes its variables on.
-  return components.empty() || components.contains(SlurmJobId(environment).value_or(""));
+  return components.empty() || !job || components.contains(*job);
 }
 
 bool IsThisSlurmJob(const Environment& environment, std::string_view job) {
