@@ -151,6 +151,7 @@ class Sleeper {
 TEST_F(Descendants, ThatWereThereBeforeAreReapedButNotKilled) {
   Sleeper before(kGroup, 1);
   auto ended = Started(Shell("exit 0"));
+  ASSERT_TRUE(AwaitExit(*ended));
   ASSERT_TRUE(BecomeSubreaper());
   const auto child = Started(Shell("sleep 1000 & echo up >&2; exit 0"));
   const UniqueFd pipe = child->TakeStderr();
