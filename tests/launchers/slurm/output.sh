@@ -42,7 +42,7 @@ cannot_log() {
   fresh
   echo >"$dir/file"
   expect_code 71 step -N2 --ntasks-per-node=1 muster run --log-dir "$dir/file" -- true 2>"$dir/err"
-  expect_like 'why' "$(cat "$dir/err")" "*cannot write $dir/file/rank[01].0.gpu0[12].out: Not a directory*"
+  expect_like 'why' "$(cat "$dir/err")" "*cannot write $dir/file/rank[01].0.gpu0?.out: Not a directory*"
 }
 
 # Without either, a program's standard output is that of muster itself.
