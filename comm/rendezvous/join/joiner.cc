@@ -183,14 +183,17 @@ void Joiner::Fail(Failure failure, bool from_above) {
   root_.Stop();
   // Every rank is there: no other one is to come.
   if (arrived.root && formation_.roster()->complete()) root_.Close();
+  const auto& lost = formation_.lost_leader();
   // A launcher with its own server ends all ranks of a launch whose leader has ended.
-  const bool stays = !(formation_.lost_leader() && request_.kvs);
+  const bool launcher_ends_all = lost && request_.kvs;
+  // The root stays for the late ranks of this node, and may have sent the failure to them through the lost leader.
+  const bool root_stays = lost && lost->node == request_.self.node && from_above;
   notice_ = std::make_unique<FailureNotice>(
       loop_,
       FailureNotice::Params{std::move(failure), from_above, formation_.failure_below().has_value(), arrived,
                             formation_.TakeUnsent(), request_.self.agreement.restart, request_.self.node,
-                            stays ? request_.late_nodes : Duration::zero(),
-                            formation_.lost_leader() ? Deadline::Never() : formation_.RootDeadline(),
+                            launcher_ends_all || root_stays ? Duration::zero() : request_.late_nodes,
+                            lost ? Deadline::Never() : formation_.RootDeadline(),
                             formation_.AcceptanceOfChildren(MillisecondsLeft(formation_.RootDeadline()))},
       formation_.TakeUpstream(), formation_.children(), [this] {
         const OnDone on_done = std::exchange(on_done_, nullptr);

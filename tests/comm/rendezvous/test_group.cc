@@ -1,5 +1,6 @@
 #include "tests/comm/rendezvous/test_group.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,6 +49,10 @@ std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_ra
     requests.push_back(std::move(request));
   }
   return requests;
+}
+
+Error EndedWhileForming(std::string_view rank) {
+  return {Code::kPeerLost, fmt::format("{} ended while the group was forming", rank), ""};
 }
 
 TestRank::TestRank(net::EventLoop& loop, JoinRequest request)

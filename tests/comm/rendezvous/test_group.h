@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/rendezvous/control/control_plane.h"
@@ -21,6 +22,9 @@ namespace muster::rendezvous {
 // a complete placement, no authentication, rank 0's leader at a free port of 127.0.0.1. Every call
 // is a launch of its own.
 std::vector<JoinRequest> MakeRequests(const std::vector<std::string>& node_of_rank);
+
+// The error of a group of which a rank, "rank 2 on b", has ended before it formed.
+Error EndedWhileForming(std::string_view rank);
 
 // One process: joins, then serves the control plane.
 class TestRank {

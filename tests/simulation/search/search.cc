@@ -23,9 +23,10 @@ namespace muster::simulation {
 namespace {
 
 // Each found a defect, which is mended. They come first.
-constexpr std::array<uint64_t, 13> kFound = {
-    20065,    // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
-    400658,   // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
+constexpr std::array<uint64_t, 14> kFound = {
+    20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
+    400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
+    830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended
     1000002,  // a leader was killed after its own leave message: two sentences in one group
     1001528,  // the root was killed before all had come: they waited for it, and blamed rank 0
     1001832,  // the same; its followers had left without a message to their peers

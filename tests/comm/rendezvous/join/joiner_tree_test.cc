@@ -87,11 +87,7 @@ class JoinerTreeTest : public RequestsTest {
     });
   }
   Failure Lost(int rank) const {
-    return {{Code::kPeerLost,
-             fmt::format("rank {} on 127.0.0.{} ended while the group was forming", rank, rank + 1), ""},
-            rank,
-            -1,
-            ""};
+    return {EndedWhileForming(fmt::format("rank {} on 127.0.0.{}", rank, rank + 1)), rank, -1, ""};
   }
 
   static constexpr uint64_t kRemaining = 20000;
