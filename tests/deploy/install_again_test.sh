@@ -93,21 +93,30 @@ removes_one_version() {
   [[ ! -e home/lib && ! -e home/bin ]] || fail "$(find home)"
 }
 
-# As a program that runs on another node keeps its file on NFS.
+# As a program that runs on another node keeps its file on NFS. The line names a command that removes no other release.
 cannot_be_removed() {
-  local aside
+  local old word name=muster-1.0.0-linux-$architecture
   release 1.0.0 "$architecture" lib/libmuster.so.0
+  release 1.1.0 "$architecture"
   mkdir home
   as_user home
-  "${user[@]}" sh -s -- "$(tarball 1.0.0)" --prefix "$work/home" <"$install" >out 2>printed || fail "$(cat printed)"
-  chmod 555 "home/lib/muster/muster-1.0.0-linux-$architecture/lib"
-  ! "${user[@]}" sh -s -- --remove --prefix "$work/home" <"$install" 2>printed || fail 'exit code 0'
-  aside=$(echo "$work"/home/lib/muster/.old-*)
-  prints "cannot remove all of $aside: Permission denied: a program of it may be running. After its end, run install --remove again"
-  [[ ! -h home/bin/muster && ! -e home/lib/muster/muster-1.0.0-linux-$architecture ]] || fail "$(find home)"
-  chmod 755 "$aside/muster-1.0.0-linux-$architecture/lib"
-  "${user[@]}" sh -s -- --remove --prefix "$work/home" <"$install" 2>printed || fail "$(cat printed)"
-  [[ ! -e home/lib ]] || fail "$(find home)"
+  for word in 1.0.0 ''; do
+    "${user[@]}" sh -s -- "$(tarball 1.1.0)" --prefix "$work/home" <"$install" >out 2>printed || fail "$(cat printed)"
+    "${user[@]}" sh -s -- "$(tarball 1.0.0)" --prefix "$work/home" <"$install" >out 2>printed || fail "$(cat printed)"
+    chmod 555 "home/lib/muster/$name/lib"
+    for _ in 1 2; do
+      ! "${user[@]}" sh -s -- --remove $word --prefix "$work/home" <"$install" 2>printed || fail 'exit code 0'
+      old=$(echo "$work"/home/lib/muster/.old-*-"$name")
+      prints "cannot remove all of $old: Permission denied: a program of it may be running. After its end, run again: install --remove${word:+ $word} --prefix $work/home"
+      [[ ! -h home/bin/muster && ! -e home/lib/muster/$name ]] || fail "$(find home)"
+    done
+    [[ ! $word || -e home/lib/muster/muster-1.1.0-linux-$architecture ]] || fail "$(find home)"
+    chmod 755 "$old/lib"
+    "${user[@]}" sh -s -- --remove $word --prefix "$work/home" <"$install" 2>printed || fail "exit code $?: $(cat printed)"
+    [[ $word || ! -e home/lib ]] || fail "$(find home)"
+    [[ ! -e $old ]] || fail "$(find home)"
+  done
+  refuses "there is no release in $work/home/lib/muster" sh "$install" --remove 1.0.0 --prefix home
 }
 
 # An installation waits for another one, and names what to do if there is none.
