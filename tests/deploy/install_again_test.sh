@@ -89,8 +89,29 @@ removes_one_version() {
   [[ $(ls -A home/lib/muster) == "muster-1.1.0-linux-$architecture" && $(home/bin/muster) == 'muster 1.1.0' ]] || fail "$(find home)"
   refuses "there is no release 1.0.0 in $work/home/lib/muster" sh "$install" --remove 1.0.0 --prefix home
   [[ $(ls -A home/lib/muster) == "muster-1.1.0-linux-$architecture" ]] || fail "$(ls -A home/lib/muster)"
+  ! grep -q 'without links' printed || fail "$(cat printed)"
+  installs "$(tarball 1.0.0)"
+  installs --remove 1.0.0
+  prints "$work/home/lib/muster/muster-1.1.0-linux-$architecture stays without links: to make them, install its tarball again"
+  [[ ! -e home/bin && $(ls -A home/lib/muster) == "muster-1.1.0-linux-$architecture" ]] || fail "$(find home)"
+  installs "$(tarball 1.1.0)"
+  [[ $(home/bin/muster) == 'muster 1.1.0' ]] || fail "$(find home)"
   installs --remove 1.1.0
   [[ ! -e home/lib && ! -e home/bin ]] || fail "$(find home)"
+}
+
+# As `--remove "$version"` without a value: no release is removed.
+refuses_empty_words() {
+  local empty='an argument is empty: give the path or URL of a tarball, or a version'
+  release 1.0.0 "$architecture"
+  installs "$(tarball 1.0.0)"
+  refuses "$empty" sh "$install" --remove '' --prefix home
+  refuses "$empty" sh "$install" '' --prefix home
+  refuses '--prefix needs a directory' sh "$install" --remove --prefix ''
+  refuses '--prefix needs a directory' sh "$install" --remove --prefix=
+  refuses '--prefix needs a directory' sh "$install" --remove --prefix
+  refuses '--prefix needs a directory' env -u HOME sh "$install" --remove --prefix ''
+  [[ $(home/bin/muster) == 'muster 1.0.0' ]] || fail "$(find home)"
 }
 
 # As a program that runs on another node keeps its file on NFS. The line names a command that removes no other release.
@@ -285,7 +306,7 @@ for_all_users() {
   [[ $("${user[@]}" "$work/home/bin/muster") == 'muster 1.0.0' ]] || fail 'a user cannot execute it'
 }
 
-cases=(starts_meanwhile same_again other_bytes_again removes_one_version cannot_be_removed waits_for_another all_at_once breaks_off
+cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed waits_for_another all_at_once breaks_off
   with_pip other_architecture another_in_path cannot_execute names_the_reason takes_other_words for_all_users)
 [[ $# -lt 2 ]] || cases=("${@:2}")
 for case in "${cases[@]}"; do
