@@ -159,6 +159,25 @@ waits_for_another() {
   [[ -d home/lib/muster/.lock ]] || fail 'the lock of another one was removed'
 }
 
+# --remove while a release is unpacked: it waits, and then removes that release.
+removes_meanwhile() {
+  local line from pid
+  release 1.0.0 "$architecture"
+  stands_in tar "touch '$work/begun'
+until [ -e '$work/go' ]; do sleep 0.1; done
+exec $(command -v tar) \"\$@\""
+  PATH=$work/tools:$PATH sh "$install" "$(tarball 1.0.0)" --prefix home >out 2>printed &
+  pid=$!
+  until [[ -e begun ]]; do sleep 0.1; done
+  exec {from}< <(sh "$install" --remove --prefix home 2>&1)
+  while read -r line <&"$from" && [[ $line != *'waiting for'* ]]; do :; done
+  touch go
+  wait "$pid" || fail "exit code $?: $(cat printed)"
+  prints "muster-1.0.0-linux-$architecture is in $work/home/lib/muster/muster-1.0.0-linux-$architecture, and its commands in $work/home/bin"
+  read -r line <&"$from"
+  [[ $line == "install: the releases in $work/home/lib/muster are removed, and the links to them" && ! -e home/lib ]] || fail "$line: $(find home)"
+}
+
 # Three at the same time.
 all_at_once() {
   local round i pids
@@ -306,8 +325,8 @@ for_all_users() {
   [[ $("${user[@]}" "$work/home/bin/muster") == 'muster 1.0.0' ]] || fail 'a user cannot execute it'
 }
 
-cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed waits_for_another all_at_once breaks_off
-  with_pip other_architecture another_in_path cannot_execute names_the_reason takes_other_words for_all_users)
+cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed waits_for_another
+  removes_meanwhile all_at_once breaks_off with_pip other_architecture another_in_path cannot_execute names_the_reason takes_other_words for_all_users)
 [[ $# -lt 2 ]] || cases=("${@:2}")
 for case in "${cases[@]}"; do
   mkdir "$work/$case"
