@@ -22,6 +22,14 @@ stands_in() {
   printf '#!/bin/sh\n%s\n' "$2" >"tools/$1"
   chmod +x "tools/$1"
 }
+# installs_slowly: in the background, as process $slow, until the tarball is written to the pipe.
+installs_slowly() {
+  mkdir -p slow
+  [[ -p slow/muster-1.0.0-linux-$architecture.tar.gz ]] || mkfifo "slow/muster-1.0.0-linux-$architecture.tar.gz"
+  sh "$install" "slow/muster-1.0.0-linux-$architecture.tar.gz" --prefix home >out 2>slowly &
+  slow=$!
+  until compgen -G 'home/lib/muster/.new*' >/dev/null; do sleep 0.1; done
+}
 # An ordinary user: root may write and remove anything.
 user=()
 as_user() {
@@ -140,40 +148,74 @@ cannot_be_removed() {
   refuses "there is no release in $work/home/lib/muster" sh "$install" --remove 1.0.0 --prefix home
 }
 
-# An installation waits for another one, and names what to do if there is none.
+# An installation waits for another one, and names it.
 waits_for_another() {
-  local line from
+  local line from other
   release 1.0.0 "$architecture"
-  mkdir -p home/lib/muster/.lock
-  exec {from}< <(sh "$install" "$(tarball 1.0.0)" --prefix home 2>&1)
-  while read -r line <&"$from" && [[ $line != *'waiting for'* ]]; do :; done
-  [[ $line == "install: another install is at work in $work/home/lib/muster: waiting for at most 60 s" ]] || fail "$line"
-  [[ ! -e home/bin/muster ]] || fail 'it did not wait'
-  rmdir home/lib/muster/.lock
-  cat <&"$from" >/dev/null
-  [[ $(home/bin/muster) == 'muster 1.0.0' ]] || fail 'it is not installed'
-  mkdir home/lib/muster/.lock
+  mkdir -p home/lib/muster
+  for other in "gpu99:$(readlink /proc/self/ns/pid):99999999" "$(uname -n):pid:[1]:99999999" "$(uname -n):$(readlink /proc/self/ns/pid):$$"; do
+    ln -s "$other" home/lib/muster/.lock
+    exec {from}< <(sh "$install" "$(tarball 1.0.0)" --prefix home 2>&1)
+    while read -r line <&"$from" && [[ $line != *'waiting for'* ]]; do :; done
+    [[ $line == "install: another install is at work in $work/home/lib/muster (process ${other##*:} on ${other%%:*}): waiting for at most 60 s" ]] ||
+      fail "$line"
+    [[ ! -e home/bin/muster ]] || fail 'it did not wait'
+    rm home/lib/muster/.lock
+    cat <&"$from" >/dev/null
+    [[ $(home/bin/muster) == 'muster 1.0.0' ]] || fail 'it is not installed'
+    rm home/bin/muster
+  done
+  ln -s "$other" home/lib/muster/.lock
   sed 's/-ge 60 /-ge 0 /' "$install" >impatient
-  refuses "$work/home/lib/muster/.lock remains of another install: remove that directory if none is running" \
+  refuses "$work/home/lib/muster/.lock is of process $$ on $(uname -n): remove it if that install is not running" \
     sh impatient "$(tarball 1.0.0)" --prefix home
-  [[ -d home/lib/muster/.lock ]] || fail 'the lock of another one was removed'
+  [[ -h home/lib/muster/.lock ]] || fail 'the lock of another one was removed'
+}
+
+# What a killed installation has left is removed by the next one, and by --remove. Several find it at the same time.
+was_killed() {
+  local pid next pids slow
+  release 1.0.0 "$architecture"
+  for next in "$(tarball 1.0.0)" --remove; do
+    installs_slowly
+    kill -KILL "$slow"
+    wait "$slow" 2>/dev/null || true
+    : >slow/muster-*
+    pids=()
+    for _ in 1 2 3; do
+      timeout 30 sh "$install" "$next" --prefix home >out 2>>printed &
+      pids+=($!)
+      [[ $next != --remove ]] || break
+    done
+    for pid in "${pids[@]}"; do wait "$pid" || fail "exit code $?: $(cat printed)"; done
+    ! grep 'cannot' printed || fail "$(cat printed)"
+    if [[ $next == --remove ]]; then
+      [[ ! -e home/lib ]] || fail "$(find home)"
+    else
+      [[ $(ls -A home/lib/muster) == "muster-1.0.0-linux-$architecture" ]] || fail "$(ls -A home/lib/muster)"
+    fi
+  done
+}
+
+# A signal while the lock is made.
+stopped_in_lock() {
+  local code=0
+  release 1.0.0 "$architecture"
+  stands_in ln "$(command -v ln) \"\$@\" && kill -TERM \"\$(readlink '$work/home/lib/muster/.lock' | sed 's/.*://')\""
+  PATH=$work/tools:$PATH sh "$install" "$(tarball 1.0.0)" --prefix home >out 2>printed || code=$?
+  [[ $code -eq 143 && -z $(ls -A home/lib/muster) ]] || fail "$code: $(cat printed): $(ls -A home/lib/muster)"
 }
 
 # --remove while a release is unpacked: it waits, and then removes that release.
 removes_meanwhile() {
-  local line from pid
+  local line from slow
   release 1.0.0 "$architecture"
-  stands_in tar "touch '$work/begun'
-until [ -e '$work/go' ]; do sleep 0.1; done
-exec $(command -v tar) \"\$@\""
-  PATH=$work/tools:$PATH sh "$install" "$(tarball 1.0.0)" --prefix home >out 2>printed &
-  pid=$!
-  until [[ -e begun ]]; do sleep 0.1; done
+  installs_slowly
   exec {from}< <(sh "$install" --remove --prefix home 2>&1)
   while read -r line <&"$from" && [[ $line != *'waiting for'* ]]; do :; done
-  touch go
-  wait "$pid" || fail "exit code $?: $(cat printed)"
-  prints "muster-1.0.0-linux-$architecture is in $work/home/lib/muster/muster-1.0.0-linux-$architecture, and its commands in $work/home/bin"
+  cat "$(tarball 1.0.0)" >slow/*
+  wait "$slow" || fail "exit code $?: $(cat slowly)"
+  grep -q "muster-1.0.0-linux-$architecture is in " slowly || fail "$(cat slowly)"
   read -r line <&"$from"
   [[ $line == "install: the releases in $work/home/lib/muster are removed, and the links to them" && ! -e home/lib ]] || fail "$line: $(find home)"
 }
@@ -326,7 +368,8 @@ for_all_users() {
 }
 
 cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed waits_for_another
-  removes_meanwhile all_at_once breaks_off with_pip other_architecture another_in_path cannot_execute names_the_reason takes_other_words for_all_users)
+  was_killed stopped_in_lock removes_meanwhile all_at_once breaks_off with_pip other_architecture another_in_path cannot_execute
+  names_the_reason takes_other_words for_all_users)
 [[ $# -lt 2 ]] || cases=("${@:2}")
 for case in "${cases[@]}"; do
   mkdir "$work/$case"
