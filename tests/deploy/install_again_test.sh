@@ -318,6 +318,29 @@ cannot_execute() {
   refuses "$(tarball 1.0.0) has no $name/bin/muster" sh "$install" "$(tarball 1.0.0)" --prefix home
 }
 
+# Releases are the same only if their files were compared. A first installation needs no tool for that.
+cannot_compare() {
+  local missing tool name=muster-1.0.0-linux-$architecture
+  for missing in find sha256sum cmp; do
+    rm -rf minimal home
+    mkdir minimal
+    for tool in sh tar gzip id uname mkdir mktemp rm rmdir grep sed head readlink mv ln cat cp dirname find cmp sha256sum; do
+      [[ $tool == "$missing" ]] || ln -s "$(command -v $tool)" "minimal/$tool"
+    done
+    release 1.0.0 "$architecture" lib/first
+    PATH=$work/minimal installs "$(tarball 1.0.0)"
+    release 1.0.0 "$architecture" lib/second
+    if [[ $missing == cmp ]]; then
+      for _ in 1 2; do PATH=$work/minimal installs "$(tarball 1.0.0)"; done
+      [[ $(ls -A home/lib/muster) == "$name"$'\n'"$name.2" && -e home/lib/second ]] || fail "$(find home)"
+    else
+      refuses "$missing is missing on this machine: without it, the files of $work/home/lib/muster/$name cannot be compared" \
+        env PATH="$work/minimal" sh "$install" "$(tarball 1.0.0)" --prefix home
+      [[ $(ls -A home/lib/muster) == "$name" && -e home/lib/first ]] || fail "$(find home)"
+    fi
+  done
+}
+
 # The first reason, not each file; and what is missing on this machine, not a wrong tarball.
 names_the_reason() {
   local free minimal tool
@@ -329,7 +352,7 @@ names_the_reason() {
   rm -r tools
   minimal=$work/minimal
   mkdir "$minimal"
-  for tool in sh tar gzip id uname mkdir mktemp rm rmdir grep sed head readlink mv ln cat cp find cmp dirname; do
+  for tool in sh tar gzip id uname mkdir mktemp rm rmdir grep sed head readlink mv ln cat cp dirname; do
     ln -s "$(command -v $tool)" "$minimal/$tool"
   done
   refuses "cannot get https://host.invalid/muster-1.0.0-linux-$architecture.tar.gz: neither curl nor wget is on this machine: copy the tarball and SHA256SUMS here, and give its path" \
@@ -369,7 +392,7 @@ for_all_users() {
 
 cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed waits_for_another
   was_killed stopped_in_lock removes_meanwhile all_at_once breaks_off with_pip other_architecture another_in_path cannot_execute
-  names_the_reason takes_other_words for_all_users)
+  cannot_compare names_the_reason takes_other_words for_all_users)
 [[ $# -lt 2 ]] || cases=("${@:2}")
 for case in "${cases[@]}"; do
   mkdir "$work/$case"
