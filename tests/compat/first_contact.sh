@@ -85,13 +85,13 @@ $version
 $unpacked/share/man/man1/muster-run.1
 /usr/share/man/man1/ls.1.gz"
 }
-# The names and values of the variables that the module file changes. Lmod leaves an empty entry more at the end of MANPATH.
-readonly changed='env | grep -E "^(PATH|MANPATH|LD_LIBRARY_PATH|CPATH|LIBRARY_PATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH)=" |
-  sed "s/::*\$/:/" | sort'
+# The names and values of the variables that the module file changes; MANPATH by what man finds: an empty one and ":" are the same.
+readonly changed='env | grep -E "^(PATH|LD_LIBRARY_PATH|CPATH|LIBRARY_PATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH)=" | sort; man -w ls'
 module_is_unloaded() {
   local before after
   before=$(as_user ctl "module use ~/muster-*/share/modulefiles; $changed")
-  after=$(as_user ctl "$loads; module unload muster; ! command -v muster; ! pkg-config --modversion muster 2>/dev/null; $changed")
+  after=$(as_user ctl "$loads; module unload muster; ! command -v muster; ! pkg-config --modversion muster 2>/dev/null
+    ! man -w muster-run 2>/dev/null; $changed")
   expect 'the environment' "$after" "$before"
 }
 
