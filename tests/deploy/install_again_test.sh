@@ -364,6 +364,55 @@ names_the_reason() {
   PATH=$minimal installs "$(tarball 1.0.0)"
 }
 
+# A release is installed without a check only if there is no SHA256SUMS.
+sums_cannot_be_read() {
+  local tools tool status base sums hint='run install again, or copy the tarball and SHA256SUMS here, and give its path'
+  release 1.0.0 "$architecture"
+  # http://127.0.0.1:PORT/STATUS/FILE: that status for SHA256SUMS.
+  python3 - "$(tarball 1.0.0)" >port <<'END' &
+import http.server, pathlib, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        sums = self.path.endswith("SHA256SUMS")
+        self.send_response(int(self.path.split("/")[1]) if sums else 200)
+        self.end_headers()
+        self.wfile.write(b"" if sums else pathlib.Path(sys.argv[1]).read_bytes())
+    def log_message(self, *arguments):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+END
+  # shellcheck disable=SC2064 # this process
+  trap "kill $!" EXIT
+  until [[ -s port ]]; do sleep 0.1; done
+  mkdir without_curl
+  for tool in sh tar gzip id uname mkdir mktemp rm rmdir grep sed head tail readlink mv ln cat cp dirname find sha256sum wget; do
+    ! command -v $tool >/dev/null || ln -s "$(command -v $tool)" "without_curl/$tool"
+  done
+  for tool in curl wget; do
+    command -v $tool >/dev/null || continue
+    tools=$PATH
+    [[ $tool == curl ]] || tools=$work/without_curl
+    for status in 404 403 500 503; do
+      rm -rf home
+      base=http://127.0.0.1:$(cat port)/$status
+      if [[ $status == 40* ]]; then
+        PATH=$tools installs "$base/muster-1.0.0-linux-$architecture.tar.gz"
+        prints "no SHA256SUMS beside $base/muster-1.0.0-linux-$architecture.tar.gz: it is not checked"
+      else
+        ! PATH=$tools sh "$install" "$base/muster-1.0.0-linux-$architecture.tar.gz" --prefix home >out 2>printed || fail 'exit code 0'
+        [[ $(cat printed) =~ ^"install: error: cannot get $base/SHA256SUMS: ".*(error: |ERROR )$status.*": $hint"$ ]] || fail "$(cat printed)"
+        [[ ! -e home/bin/muster && -z $(ls -A home/lib/muster) ]] || fail "$(find home)"
+      fi
+    done
+  done
+  # A file that cannot be read; for a link to nowhere also root cannot.
+  ln -s nowhere SHA256SUMS
+  sums=$work/SHA256SUMS
+  refuses "cannot get $sums: cp: cannot stat '$sums': No such file or directory: $hint" sh "$install" "$(tarball 1.0.0)" --prefix home
+}
+
 # Words of the command line as other programs take them.
 takes_other_words() {
   release 1.0.0 "$architecture"
@@ -392,7 +441,7 @@ for_all_users() {
 
 cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed waits_for_another
   was_killed stopped_in_lock removes_meanwhile all_at_once breaks_off with_pip other_architecture another_in_path cannot_execute
-  cannot_compare names_the_reason takes_other_words for_all_users)
+  cannot_compare names_the_reason sums_cannot_be_read takes_other_words for_all_users)
 [[ $# -lt 2 ]] || cases=("${@:2}")
 for case in "${cases[@]}"; do
   mkdir "$work/$case"
