@@ -16,7 +16,8 @@ constexpr std::string_view kDashes[] = {"\u2010", "\u2011", "\u2012", "\u2013", 
 Status CheckDash(std::string_view word) {
   if (std::ranges::none_of(kDashes, [word](std::string_view dash) { return word.starts_with(dash); }))
     return {};
-  const auto name = std::ranges::find_if(word, [](char c) { return c > 0 && c != '-'; });
+  const auto name =
+      std::ranges::find_if(word, [](char c) { return static_cast<unsigned char>(c) < 0x80 && c != '-'; });
   const bool is_letter = std::ranges::find(name, word.end(), '=') - name == 1;
   return WithHint(Fail(Code::kUsage, "\"{}\" begins with a dash that is no hyphen", word),
                   fmt::format("write {}{}", is_letter ? "-" : "--", std::string_view(name, word.end())));
