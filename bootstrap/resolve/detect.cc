@@ -5,27 +5,12 @@
 
 #include "bootstrap/resolve/assemble.h"
 #include "bootstrap/resolve/containment.h"
+#include "bootstrap/resolve/entry.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resolve/lost_supervisor.h"
 
 namespace muster::resolve {
 namespace {
-
-struct Entry {
-  const Launcher* launcher;
-  Probed probed;
-  std::string verdict;
-  std::string reason;
-
-  std::string_view name() const { return launcher->name; }
-  LauncherRole role() const { return launcher->role; }
-  const Candidate* candidate() const { return std::get_if<Candidate>(&probed); }
-  const Incomplete* incomplete() const { return std::get_if<Incomplete>(&probed); }
-  bool leaked() const {
-    const auto* absent = std::get_if<Absent>(&probed);
-    return absent != nullptr && absent->leaked;
-  }
-};
 
 // The rank and size of a launcher that lost, as far as it has them.
 struct Claimed {
@@ -76,33 +61,6 @@ class Resolver {
   Surroundings surroundings_;
   std::vector<std::string> warnings_;
 };
-
-// A variable that users also set by hand is the most likely cause.
-std::string WhatToUnset(const Entry& a, const Entry& b) {
-  for (const Entry* entry : {&a, &b}) {
-    const std::string variable = RankVariable(*entry->candidate());
-    if (entry->launcher->has_signature || variable.empty()) continue;
-    return fmt::format("look for an \"export {}\" in the batch script or a profile and remove it", variable);
-  }
-  return "unset the wrong one";
-}
-
-// The result of a probe alone; the candidates' verdicts come later.
-void SetFirstVerdict(Entry& entry) {
-  if (const auto* absent = std::get_if<Absent>(&entry.probed)) {
-    entry.verdict = absent->leaked ? "leak" : "absent";
-    entry.reason = absent->reason;
-  } else if (const auto* incomplete = entry.incomplete()) {
-    entry.verdict = "incomplete";
-    entry.reason = incomplete->error.message;
-  } else if (const auto* malformed = std::get_if<Malformed>(&entry.probed)) {
-    entry.verdict = "malformed";
-    entry.reason = malformed->error.message;
-  } else {
-    entry.verdict = "overruled";
-    entry.reason = entry.role() == LauncherRole::kAlone ? "a world of one" : Describe(*entry.candidate());
-  }
-}
 
 // A variable exported in the batch script is the same in every task: the first task with another rank warns
 // for all.
@@ -279,9 +237,15 @@ Entry* Resolver::Innermost() {
 }
 
 std::optional<Error> Resolver::FirstMalformed() const {
+  // Variables with which the Slurm task above started are none of a launcher inside it. But if there is no rank at all, they
+  // may be what was left of one: a batch script with RANK=4 and WORLD_SIZE=4 is no world of one.
+  const bool is_rank = std::ranges::any_of(entries_, [](const Entry& entry) {
+    return entry.candidate() != nullptr && entry.role() != LauncherRole::kAlone;
+  });
   for (const Entry& entry : entries_) {
     const auto* malformed = std::get_if<Malformed>(&entry.probed);
-    if (malformed == nullptr || IsOlderThanTheTask(*entry.launcher, environment_)) continue;
+    if (malformed == nullptr) continue;
+    if (is_rank && IsOlderThanTheTask(*entry.launcher, environment_)) continue;
     Error error = malformed->error;
     if (error.hint.empty()) {
       error.hint = fmt::format("correct or unset it, or force another launcher than {}: {}", entry.name(),

@@ -82,6 +82,13 @@ std::string BatchScript() {
          "ENVIRONMENT=BATCH\n";
 }
 
+std::string OneTaskScript() {
+  return "SLURM_JOB_ID=10\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\nSLURM_"
+         "NTASKS=1\n"
+         "SLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\nSLURMD_NODENAME=n1\nSLURM_TASK_PID="
+         "400\n";
+}
+
 std::string TupleText(const RankTuple& tuple) {
   std::string text = fmt::format("rank={} world_size={}", tuple.rank, tuple.world_size);
   const auto add = [&](std::string_view name, const auto& value) {

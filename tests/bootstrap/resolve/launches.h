@@ -14,6 +14,8 @@ namespace muster::resolve::testing_support {
 std::string OneTaskANode(int tasks, int rank);
 // The batch script of Slurm job 9: two tasks on each of n1 and n2.
 std::string BatchScript();
+// The batch script of Slurm job 10: one task on n1, process 400.
+std::string OneTaskScript();
 std::string Torchrun(int rank, int size, int local, int local_size, int node, int nodes);
 std::string Openmpi(int rank, int size, int local, int local_size);
 std::string Hydra(int rank, int size, int local, int local_size);

@@ -16,10 +16,12 @@ using testing_support::Bare;
 using testing_support::BatchScript;
 using testing_support::Changed;
 using testing_support::Env;
+using testing_support::Hydra;
 using testing_support::Muster;
 using testing_support::MustRefuse;
 using testing_support::MustResolve;
 using testing_support::OneTaskANode;
+using testing_support::OneTaskScript;
 using testing_support::Openmpi;
 using testing_support::Torchrun;
 using testing_support::VerdictOn;
@@ -213,22 +215,6 @@ TEST(LiveProcess, KnowsWhatMusterRunWasStartedUnder) {
   EXPECT_EQ(VerdictOn("torchrun", resolution.considered), "same");
 }
 
-TEST(DeadSupervisor, LeavesNothingBehind) {
-  const std::string text = OneTaskANode(4, 2) + Muster(0, 2, 0, 2, 0, 1) + Bare(0, 2, 0);
-  DetectOptions options;
-  options.control_alive = [](const std::string&) { return false; };
-  const Resolution resolution = MustResolve(Env(text).AsProcess(Live(5, 4)), options);
-  EXPECT_EQ(resolution.tuple.launcher, "slurm");
-  EXPECT_EQ(resolution.tuple.rank, 2);
-  EXPECT_EQ(resolution.tuple.master, std::nullopt);
-  EXPECT_EQ(VerdictOn("muster", resolution.considered), "leak");
-  EXPECT_EQ(VerdictOn("torch-env", resolution.considered), "leak");
-  EXPECT_THAT(
-      resolution.warnings,
-      ElementsAre(
-          "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
-}
-
 TEST(LiveProcess, IgnoresAMalformedVariableThatItsTaskStartedWith) {
   const std::string task = OneTaskANode(4, 3) + "SLURM_TASK_PID=4711\n";
   const std::string text = task + "WORLD_SIZE=\n";
@@ -242,6 +228,26 @@ TEST(LiveProcess, IgnoresAMalformedVariableThatItsTaskStartedWith) {
   EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.message, "WORLD_SIZE is set but empty");
 }
 
+// sbatch --export=ALL,RANK=4,WORLD_SIZE=4 of one task: no launcher is inside the script, and it is no silent world of one.
+TEST(LiveProcess, OfABatchScriptRefusesAMalformedVariableThatItStartedWith) {
+  const auto below_the_shell = [](const std::string& exported, const std::string& inside = "") {
+    auto process = Live(410, 400);
+    process.slurm_task = Started(OneTaskScript() + exported);
+    return Env(OneTaskScript() + exported + inside).AsProcess(process);
+  };
+  EXPECT_EQ(MustRefuse(below_the_shell("RANK=4\nWORLD_SIZE=4\nLOCAL_RANK=0\n")).error.message,
+            "RANK=4 is outside WORLD_SIZE=4");
+  EXPECT_EQ(MustRefuse(below_the_shell("WORLD_SIZE=\n")).error.message, "WORLD_SIZE is set but empty");
+  EXPECT_EQ(MustRefuse(below_the_shell("PMI_RANK=x\nPMI_SIZE=2\n")).error.code, Code::kBadEnvironment);
+  EXPECT_EQ(MustResolve(below_the_shell("")).tuple.launcher, "none");
+  EXPECT_EQ(MustResolve(below_the_shell("RANK=0\nWORLD_SIZE=1\nLOCAL_RANK=0\n")).tuple.world_size, 1);
+  // A launcher inside the script: its ranks are right, whatever was exported.
+  const Resolution rank = MustResolve(below_the_shell("WORLD_SIZE=\n", Openmpi(2, 3, 2, 3)));
+  EXPECT_EQ(rank.tuple.launcher, "openmpi");
+  EXPECT_EQ(rank.tuple.rank, 2);
+  EXPECT_EQ(MustResolve(below_the_shell("WORLD_SIZE=\n", Hydra(1, 2, 1, 2))).tuple.launcher, "hydra");
+}
+
 // sbatch from a step of one task, where neither slurmstepd nor its control group is visible.
 TEST(LiveProcess, OfABatchScriptIsNoTaskOfAnInheritedStepOfOne) {
   const Environment script =
@@ -253,111 +259,6 @@ TEST(LiveProcess, OfABatchScriptIsNoTaskOfAnInheritedStepOfOne) {
   seen.slurm_step = "9.1";
   EXPECT_EQ(MustResolve(script.AsProcess(seen)).tuple.launcher, "slurm");
   EXPECT_EQ(MustResolve(script.AsProcess(Live(5, 4)), {.launcher = "slurm"}).tuple.launcher, "slurm");
-}
-
-DetectOptions Unreachable() {
-  DetectOptions options;
-  options.control_alive = [](const std::string&) { return false; };
-  return options;
-}
-
-constexpr std::string_view kLost =
-    "no supervisor answers at MUSTER_CONTROL=@muster-1, but this process has MUSTER_RANK=1 and "
-    "MUSTER_WORLD_SIZE=2";
-constexpr std::string_view kLostHint =
-    "in a container: bind /dev/shm into it; if that muster run has ended: unset RANK, WORLD_SIZE and "
-    "MUSTER_*";
-
-// N programs in containers without /dev/shm would each do all the work.
-TEST(LostSupervisor, IsNoWorldOfOne) {
-  const std::string text = Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1);
-  const Refusal refusal = MustRefuse(Env(text).AsProcess(Live(5, 4)), Unreachable());
-  EXPECT_EQ(refusal.error, (Error{Code::kBadEnvironment, std::string(kLost),
-                                  std::string(kLostHint) +
-                                      "; for a world of one: MUSTER_LAUNCHER=none (also --launcher none, or "
-                                      "launcher: none in the configuration)"}));
-  EXPECT_EQ(VerdictOn("muster", refusal.considered), "malformed");
-  DetectOptions alone = Unreachable();
-  alone.launcher = "none";
-  EXPECT_EQ(MustResolve(Env(text).AsProcess(Live(5, 4)), alone).tuple.world_size, 1);
-  // It was a world of one before.
-  EXPECT_EQ(MustResolve(Env(Muster(0, 1, 0, 1, 0, 1)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
-            "none");
-  const Environment named = Changed(Env(text), {{"MUSTER_CONTROL", "/scratch/muster-1-2-3/control-4"}});
-  EXPECT_THAT(MustRefuse(named.AsProcess(Live(5, 4)), Unreachable()).error.hint,
-              HasSubstr("in a container: bind /scratch into it;"));
-}
-
-TEST(LostSupervisor, IsNoSecondGroupOfItsStep) {
-  const std::string text = OneTaskANode(2, 1) + Muster(1, 2, 0, 1, 1, 2);
-  const Refusal refusal = MustRefuse(Env(text).AsProcess(Live(5, 4)), Unreachable());
-  EXPECT_EQ(refusal.error, (Error{Code::kBadEnvironment, std::string(kLost), std::string(kLostHint)}));
-  // This program is no task of the step: nothing waits for it.
-  EXPECT_EQ(refusal.awaited, std::nullopt);
-  const Environment next = Changed(Env(text), {{"SLURM_STEP_ID", "2"}});
-  EXPECT_EQ(MustResolve(next.AsProcess(Live(5, 4)), Unreachable()).tuple.launcher, "slurm");
-}
-
-// sbatch of one task from inside a rank.
-TEST(LostSupervisor, OfAnotherJobIsLeftOver) {
-  const std::string job =
-      "SLURM_JOB_ID=10\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\nSLURM_NTASKS="
-      "1\n"
-      "SLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\nSLURMD_NODENAME=n1\n";
-  const Environment script = Env(job + Muster(1, 2, 0, 1, 1, 2) + Bare(1, 2, 0));
-  const Resolution resolution = MustResolve(script.AsProcess(Live(5, 4)), Unreachable());
-  EXPECT_EQ(resolution.tuple.launcher, "none");
-  EXPECT_THAT(
-      resolution.warnings,
-      ElementsAre(
-          "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
-  const Environment same = Changed(script, {{"MUSTER_JOB_KEY", "slurm:10.0:0"}});
-  EXPECT_EQ(MustRefuse(same.AsProcess(Live(5, 4)), Unreachable()).error.code, Code::kBadEnvironment);
-}
-
-// Of a launch under any launcher, whose program has submitted this job.
-TEST(LostSupervisor, OfAnotherBatchJobIsLeftOver) {
-  const std::string inherited = Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1);
-  const auto with = [&](const std::string& record, const std::string& job) {
-    const Environment script = Changed(Env(inherited + job), {{"MUSTER_JOB_KEY", "launch:4711:0"}});
-    return Changed(script, {{"MUSTER_BATCH_JOB", record}}).AsProcess(Live(5, 4));
-  };
-  const std::string grid_engine = "SGE_JOB_SPOOL_DIR=/s/n1/active_jobs/7.1\n";
-  for (const std::string& job :
-       {std::string("LSB_JOBID=7\n"), std::string("PBS_JOBID=7\n"), "JOB_ID=7\n" + grid_engine}) {
-    const std::string name = job.substr(0, job.find('='));
-    EXPECT_EQ(MustResolve(with("none", job), Unreachable()).tuple.launcher, "none") << job;
-    EXPECT_EQ(MustResolve(with(name + "=6", job), Unreachable()).tuple.launcher, "none") << job;
-    EXPECT_EQ(MustRefuse(with(name + "=7", job), Unreachable()).error.message, kLost) << job;
-  }
-  EXPECT_EQ(MustRefuse(with("none", ""), Unreachable()).error.message, kLost);
-  EXPECT_EQ(MustRefuse(with("LSB_JOBID=7", ""), Unreachable()).error.message, kLost);
-}
-
-// sbatch of one task from inside a muster launch of a release that records no batch job.
-TEST(LostSupervisor, OlderThanTheTaskOfABatchScriptIsLeftOver) {
-  const std::string job =
-      "SLURM_JOB_ID=10\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\n"
-      "SLURM_NTASKS=1\nSLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\n"
-      "SLURMD_NODENAME=n1\nSLURM_TASK_PID=400\n";
-  const Environment script =
-      Changed(Env(job + Muster(1, 2, 1, 2, 0, 1)), {{"MUSTER_JOB_KEY", "launch:4711:0"}});
-  auto process = Live(5, 4);
-  process.slurm_task = std::make_shared<const Environment>(script);
-  EXPECT_EQ(MustResolve(script.AsProcess(process), Unreachable()).tuple.launcher, "none");
-  // The supervisor is inside the task: this may be its program, in a container.
-  process.slurm_task = Started(job);
-  EXPECT_EQ(MustRefuse(script.AsProcess(process), Unreachable()).error.message, kLost);
-  EXPECT_EQ(MustRefuse(script.AsProcess(Live(5, 4)), Unreachable()).error.message, kLost);
-}
-
-TEST(LostSupervisor, BelowAnotherLauncherIsLeftOver) {
-  const std::string text = Muster(1, 2, 1, 2, 0, 1);
-  EXPECT_EQ(
-      MustResolve(Env(text + Torchrun(1, 2, 1, 2, 0, 1)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
-      "torchrun");
-  EXPECT_EQ(MustResolve(Env(text + Openmpi(3, 4, 3, 4)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
-            "openmpi");
 }
 
 }  // namespace
