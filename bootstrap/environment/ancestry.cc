@@ -15,6 +15,19 @@ namespace {
 constexpr size_t kMostAncestors = 64;
 constexpr size_t kLongestEnvironment = 16 << 20;
 
+// From Slurm 26.05 on the job's directory may be named by another id: "/sEKNKTV3WPV500/step_batch". The number of a step
+// proves nothing without the job, but a special step has no tasks in any job.
+std::string SpecialStepOfCgroup(std::string_view cgroup) {
+  for (const std::string_view kind : {"batch", "interactive", "extern"}) {
+    const std::string directory = fmt::format("/step_{}", kind);
+    const size_t at = cgroup.find(directory);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = cgroup.substr(at + directory.size());
+    if (rest.empty() || rest.front() == '/' || rest.front() == '\n') return fmt::format("?.{}", kind);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<std::string> ReadAll(const std::string& path, size_t limit) {
@@ -60,8 +73,9 @@ std::string SlurmStepOfCgroup(std::string_view cgroup) {
   constexpr std::string_view kJob = "/job_";
   constexpr std::string_view kStep = "/step_";
   const size_t job = cgroup.find(kJob);
+  if (job == std::string_view::npos) return SpecialStepOfCgroup(cgroup);
   const size_t step = cgroup.find(kStep, job);
-  if (job == std::string_view::npos || step == std::string_view::npos) return {};
+  if (step == std::string_view::npos) return {};
   const std::string_view id = cgroup.substr(job + kJob.size(), step - job - kJob.size());
   if (id.empty() || id.find_first_not_of("0123456789") != std::string_view::npos) return {};
   const std::string_view rest = cgroup.substr(step + kStep.size());

@@ -28,7 +28,8 @@ class Ancestry {
 // "[JOB.extern stepmgr]".
 std::string NearestSlurmStep(Ancestry& ancestry);
 std::string SlurmStepOfCommandLine(std::string_view command_line);
-// "0::/system.slice/slurmstepd.scope/job_13/step_batch/user/task_0": by Slurm's cgroup plugins, v1 and v2.
+// "0::/system.slice/slurmstepd.scope/job_13/step_batch/user/task_0": by Slurm's cgroup plugins, v1 and v2. "?.batch" if
+// the path does not show the job.
 std::string SlurmStepOfCgroup(std::string_view cgroup);
 
 // The environment a process was started with, NUL-separated.

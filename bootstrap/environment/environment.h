@@ -48,8 +48,7 @@ class Environment {
     pid_t parent = 0;
     uid_t uid = 0;
     std::string host_name;
-    std::string
-        slurm_step;  // "13.0" "13.batch" "13.interactive": of the nearest slurmstepd above; empty: none seen
+    std::string slurm_step;  // "13.0" "13.batch" "?.batch": of the nearest slurmstepd above; empty: none seen
     pid_t pmi_server = 0;  // the process at the other end of PMI_FD (Hydra's proxy on this node); 0: unknown
     // The environment with which the process named by SLURM_TASK_PID or MUSTER_SUPERVISOR_PID was started, if
     // it is an ancestor of this one: proves which launcher was there first. Else null.

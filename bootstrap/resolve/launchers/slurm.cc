@@ -14,6 +14,7 @@
 #include "bootstrap/resolve/slurm/placement.h"
 #include "bootstrap/resolve/slurm/slurm_step.h"
 #include "bootstrap/resolve/slurm/slurm_variables.h"
+#include "bootstrap/resolve/slurm/tasks_per_node.h"
 #include "comm/base/parse.h"
 
 namespace muster::resolve {
@@ -163,11 +164,24 @@ Status FindNode(const Environment& environment, Candidate& candidate) {
 }
 
 // A batch script may have inherited the variables of another step's only task. Neither slurmstepd nor its control group is
-// visible (hidepid, a container).
-bool MayBeABatchScript(const Environment& environment, const RankTuple& tuple) {
-  const auto tasks = environment.GetCount("SLURM_NTASKS");
-  return environment.live() && environment.process()->slurm_step.empty() && tuple.world_size == 1 && tasks &&
-         tasks->value_or(1) != 1;
+// visible (hidepid, a container). srun sets the variables of the job to those of the step; a new job overwrites them, but
+// SLURM_NTASKS only if a number of tasks was requested.
+std::optional<std::string> WhyMaybeABatchScript(const Environment& environment, const RankTuple& tuple) {
+  constexpr std::pair<std::string_view, std::string_view> kAlike[] = {
+      {"SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"},
+      {"SLURM_NNODES", "SLURM_STEP_NUM_NODES"},
+      {"SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"}};
+  if (!environment.live() || !environment.process()->slurm_step.empty() || tuple.world_size != 1)
+    return std::nullopt;
+  for (const auto& [of_job, of_step] : kAlike) {
+    const std::string_view job_text = environment.Get(of_job).value_or("");
+    const std::string_view step_text = environment.Get(of_step).value_or("");
+    const auto job = ParseTasksPerNode(job_text);
+    const auto step = ParseTasksPerNode(step_text);
+    if (job && step && *job != *step)
+      return fmt::format("{}={} is not {}={}", of_job, job_text, of_step, step_text);
+  }
+  return std::nullopt;
 }
 
 Result<Candidate> Read(const Environment& environment, const TupleVariables& variables) {
@@ -227,12 +241,12 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   const auto why = WhyNotThisStep(environment, candidate->tuple);
   if (!why) return Malformed{why.error()};
   if (*why) return Absent{fmt::format("the step variables are left over from another step: {}", **why), true};
-  if (!context.forced && MayBeABatchScript(environment, candidate->tuple)) {
-    return Absent{
-        fmt::format("SLURM_NTASKS={} is not SLURM_STEP_NUM_TASKS=1, and no slurmstepd is visible above this "
-                    "process: the step variables may be left over from another step",
-                    *environment.Get("SLURM_NTASKS")),
-        true};
+  const auto batch_script = WhyMaybeABatchScript(environment, candidate->tuple);
+  if (!context.forced && batch_script) {
+    return Absent{fmt::format("{}, and no slurmstepd is visible above this process: the step variables may "
+                              "be left over from another step",
+                              *batch_script),
+                  true};
   }
   // Hydra mixes the variables of two tasks: no harm if its own tuple is there.
   if (auto status = CheckTaskIds(environment, candidate->tuple); !status) {

@@ -16,7 +16,8 @@ std::string_view StepAbove(const Environment& environment) {
   if (!environment.live() || environment.process()->slurm_step.empty()) return {};
   const std::string_view step = environment.process()->slurm_step;
   const size_t dot = step.rfind('.');
-  if (dot == std::string_view::npos || !IsThisSlurmJob(environment, step.substr(0, dot))) return "other";
+  if (dot == std::string_view::npos) return "other";
+  if (const auto job = step.substr(0, dot); job != "?" && !IsThisSlurmJob(environment, job)) return "other";
   const std::string_view kind = step.substr(dot + 1);
   return kind == "batch" || kind == "interactive" || kind == "extern" ? kind : "other";
 }

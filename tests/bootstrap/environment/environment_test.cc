@@ -204,6 +204,13 @@ TEST(Ancestry, ReadsSlurmsControlGroup) {
             "13.2");
   EXPECT_EQ(SlurmStepOfCgroup("4:freezer:/slurm_gpu01/uid_0/job_13/step_extern\n"), "13.extern");
   EXPECT_EQ(SlurmStepOfCgroup("0::/slurmstepd.scope/job_13/step_0+1/user/task_0\n"), "13.0");
+  // Slurm 26.05: a job's directory with another id.
+  const std::string job = "0::/system.slice/slurmstepd.scope/sEKNKTV3WPV500/";
+  EXPECT_EQ(SlurmStepOfCgroup(job + "step_batch/user/task_0\n"), "?.batch");
+  EXPECT_EQ(SlurmStepOfCgroup(job + "step_interactive/user/task_0\n"), "?.interactive");
+  EXPECT_EQ(SlurmStepOfCgroup(job + "step_extern\n"), "?.extern");
+  EXPECT_EQ(SlurmStepOfCgroup(job + "step_0/user/task_0\n"), "");
+  EXPECT_EQ(SlurmStepOfCgroup("0::/user.slice/step_batches/x\n"), "");
   for (const char* other :
        {"", "0::/\n", "0::/user.slice/job_x/step_0\n", "0::/job_13\n", "0::/step_0/job_13\n"})
     EXPECT_EQ(SlurmStepOfCgroup(other), "") << other;

@@ -9,13 +9,18 @@
 namespace muster::resolve {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 using testing_support::Bare;
 using testing_support::BatchScript;
 using testing_support::Changed;
 using testing_support::Env;
+using testing_support::Fixture;
 using testing_support::Hydra;
 using testing_support::Muster;
 using testing_support::MustRefuse;
@@ -248,6 +253,22 @@ TEST(LiveProcess, OfABatchScriptRefusesAMalformedVariableThatItStartedWith) {
   EXPECT_EQ(MustResolve(below_the_shell("WORLD_SIZE=\n", Hydra(1, 2, 1, 2))).tuple.launcher, "hydra");
 }
 
+// srun sets the variables of the job to those of the step, in every layout.
+TEST(LiveProcess, OfAStepOfOneIsItsTaskIfNoSlurmstepdIsVisible) {
+  const auto launcher = [](const Environment& environment) {
+    return MustResolve(environment.AsProcess(Live(5, 4))).tuple.launcher;
+  };
+  EXPECT_EQ(launcher(Fixture("srun-one/0")), "slurm");
+  // srun -N1 -n1 in a job of three nodes.
+  const Environment part =
+      Changed(Env(OneTaskANode(1, 0)),
+              {{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_JOB_NUM_NODES", "3"}, {"SLURM_NNODES", "1"}});
+  EXPECT_EQ(launcher(part), "slurm");
+  EXPECT_EQ(launcher(Changed(part, {{"SLURM_NTASKS", std::nullopt}})), "slurm");
+  EXPECT_EQ(launcher(Changed(part, {{"SLURM_NNODES", std::nullopt}})), "slurm");
+  EXPECT_EQ(launcher(Changed(part, {{"SLURM_TASKS_PER_NODE", "1(x1)"}})), "slurm");
+}
+
 // sbatch from a step of one task, where neither slurmstepd nor its control group is visible.
 TEST(LiveProcess, OfABatchScriptIsNoTaskOfAnInheritedStepOfOne) {
   const Environment script =
@@ -255,7 +276,21 @@ TEST(LiveProcess, OfABatchScriptIsNoTaskOfAnInheritedStepOfOne) {
   const Refusal refusal = MustRefuse(script.AsProcess(Live(5, 4)));
   EXPECT_EQ(refusal.error.code, Code::kNotLaunched);
   EXPECT_EQ(VerdictOn("slurm", refusal.considered), "leak");
+  // sbatch -N4: without -n, SLURM_NTASKS stays the step's.
+  for (const auto& [name, value] :
+       {std::pair("SLURM_NNODES", "4"), std::pair("SLURM_TASKS_PER_NODE", "1(x4)"),
+        std::pair("SLURM_TASKS_PER_NODE", "4")}) {
+    const Environment nodes = Changed(Env(OneTaskANode(1, 0)), {{"SLURM_NNODES", "1"}, {name, value}});
+    const Refusal refused = MustRefuse(nodes.AsProcess(Live(5, 4)));
+    EXPECT_EQ(refused.error.code, Code::kNotLaunched);
+    EXPECT_THAT(refused.considered,
+                Contains(AllOf(Field(&Considered::launcher, "slurm"),
+                               Field(&Considered::reason, StartsWith(std::string(name) + "=" + value)))));
+  }
   auto seen = Live(5, 4);
+  seen.slurm_step = "?.batch";
+  EXPECT_EQ(MustRefuse(script.AsProcess(seen)).error.message,
+            "this is the batch script of Slurm job 9 (2 tasks on n[1-1]), not one of its tasks");
   seen.slurm_step = "9.1";
   EXPECT_EQ(MustResolve(script.AsProcess(seen)).tuple.launcher, "slurm");
   EXPECT_EQ(MustResolve(script.AsProcess(Live(5, 4)), {.launcher = "slurm"}).tuple.launcher, "slurm");
