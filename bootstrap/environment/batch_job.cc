@@ -16,7 +16,8 @@ std::vector<std::string> JobsIn(const Environment::Variables& variables) {
     return found == variables.end() ? std::string() : found->second;
   };
   std::vector<std::string> jobs;
-  for (const std::string_view name : {"LSB_JOBID", "PBS_JOBID", "SLURM_JOB_ID"}) {
+  // A batch job of Flux is an instance of Flux, with a socket of its own.
+  for (const std::string_view name : {"FLUX_URI", "LSB_JOBID", "PBS_JOBID", "SLURM_JOB_ID"}) {
     if (const std::string id = value(name); !id.empty()) jobs.push_back(std::string(name) + "=" + id);
   }
   // Any program may use the name JOB_ID: it is Grid Engine's if the job's directory, .../active_jobs/7.1, has it, too.

@@ -1,4 +1,4 @@
-// The batch jobs of Slurm, PBS, LSF and Grid Engine around a process. A supervisor records its own for its programs: a
+// The batch jobs of Slurm, PBS, LSF, Flux and Grid Engine around a process. A supervisor records its own for its programs: a
 // process of another job has inherited the record, and is not one of them.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include "bootstrap/resolve/assemble.h"
 #include "bootstrap/resolve/containment.h"
 #include "bootstrap/resolve/entry.h"
+#include "bootstrap/resolve/launchers/batch_hosts.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resolve/lost_supervisor.h"
 
@@ -177,16 +178,21 @@ Outcome Resolver::RunAuto() {
 // No candidate at all: an allocation without a rank, or a world of one.
 Outcome Resolver::ResolveSingleProcess() {
   Entry& none = *Find(LauncherRole::kAlone);
+  const Incomplete* part = none.incomplete();
+  const bool on_several_hosts = part != nullptr && part->error.code == Code::kNotLaunched;
   for (const Entry& entry : entries_) {
     const Incomplete* incomplete = entry.incomplete();
     if (incomplete == nullptr || incomplete->size == 1 || &entry == &none) continue;
     // An exported WORLD_SIZE is no rank: in a batch script the missing srun is the news.
-    const bool in_allocation = std::holds_alternative<Absent>(none.probed);
+    const bool in_allocation = on_several_hosts || std::holds_alternative<Absent>(none.probed);
     if (in_allocation && !incomplete->rank && entry.role() != LauncherRole::kSlurm) continue;
     return RefuseOrAsk(incomplete->error);
   }
   if (none.candidate() != nullptr) return AcceptFound(none);
-  return Refuse(none.incomplete() != nullptr ? none.incomplete()->error : NotLaunched());
+  tl::unexpected<Refusal> refusal = Refuse(part != nullptr ? part->error : NotLaunched());
+  if (const auto hosts = on_several_hosts ? HostsOfJob(environment_) : std::nullopt)
+    refusal.value().allocation = AllocationOf(*hosts, environment_);
+  return refusal;
 }
 
 // slurmstepd executed this very process, or its parent is the supervisor: no launcher can be further inside.

@@ -1,4 +1,5 @@
 // No launcher: a world of one, but not if a batch system beside Slurm shows more than one host or task.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -10,6 +11,8 @@
 namespace muster::resolve {
 namespace {
 
+using testing::ElementsAre;
+using testing::IsEmpty;
 using testing_support::Bare;
 using testing_support::Env;
 using testing_support::MustRefuse;
@@ -37,7 +40,6 @@ TEST(SeveralHosts, AreNoWorldOfOne) {
            Row{"LSB_MCPU_HOSTS=a 1 a 8  b 8", "LSF on 2 hosts (LSB_MCPU_HOSTS=a 1 a 8  b 8)"},
            Row{"CSM_ALLOCATION_ID=3\nLSB_MCPU_HOSTS=l 1 a 42 b 42",
                "LSF on 2 hosts (LSB_MCPU_HOSTS=l 1 a 42 b 42)"},
-           Row{"PBS_NODEFILE=/nowhere\nPBS_NUM_NODES=3", "PBS on 3 hosts (PBS_NUM_NODES=3)"},
            Row{"COBALT_PARTSIZE=8", "Cobalt on 8 hosts (COBALT_PARTSIZE=8)"},
        }) {
     EXPECT_EQ(
@@ -73,6 +75,81 @@ TEST(OneHost, IsAWorldOfOne) {
   const Environment task = Env("PBS_TASKNUM=5\nPBS_NODEFILE=" + slots);
   EXPECT_EQ(MustRefuse(task.AsProcess({.pid = 5, .host_name = "n1"})).error.message,
             "PBS_TASKNUM=5 is a task of PBS, without the number of tasks");
+}
+
+// In a container, for example. PBS_NUM_NODES is the number that was requested.
+TEST(AHostFileThatCannotBeRead, IsNamed) {
+  const auto warnings = [](const std::string& text, const DetectOptions& options = {}) {
+    const Resolution one = MustResolve(Env(text).AsProcess({.pid = 5, .host_name = "n1"}), options);
+    EXPECT_EQ(one.tuple.launcher, "none");
+    return one.warnings;
+  };
+  const std::string end =
+      "/nowhere cannot be read, so this is a world of one, whatever the number of hosts: in a container, "
+      "bind the file into it";
+  for (const std::string name : {"PBS_NODEFILE", "OAR_NODEFILE", "PE_HOSTFILE", "COBALT_NODEFILE"})
+    EXPECT_THAT(warnings(name + "=/nowhere"), ElementsAre(name + "=" + end));
+  EXPECT_THAT(warnings("PBS_NODEFILE=/nowhere\nPBS_NUM_NODES=3"), ElementsAre("PBS_NODEFILE=" + end));
+  // A variable shows that there is one host.
+  EXPECT_THAT(warnings("PBS_NODEFILE=/nowhere\nPBS_NUM_NODES=1"), IsEmpty());
+  EXPECT_THAT(warnings("PE_HOSTFILE=/nowhere\nNHOSTS=1"), IsEmpty());
+  EXPECT_THAT(warnings("COBALT_NODEFILE=/nowhere\nCOBALT_PARTSIZE=1"), IsEmpty());
+  EXPECT_THAT(warnings("PBS_NODEFILE=/nowhere", {.launcher = "none"}), IsEmpty());
+  EXPECT_THAT(warnings("PBS_NODEFILE="), IsEmpty());
+  EXPECT_THAT(MustResolve(Env("PBS_NODEFILE=/nowhere")).warnings, IsEmpty());
+}
+
+// sbatch and srun have the counterpart of each.
+TEST(SeveralHosts, AreAnAllocation) {
+  const auto refusal = [](const std::string& text) { return MustRefuse(Env(text)); };
+  const Refusal pbs = refusal("PBS_NUM_NODES=3\nPBS_JOBID=7.server");
+  EXPECT_EQ(pbs.allocation,
+            (Allocation{.manager = "pbs", .job_id = "7.server", .kind = "batch script", .num_nodes = 3}));
+  EXPECT_EQ(refusal("LSB_MCPU_HOSTS=a 32 b 32\nLSB_JOBID=4").allocation,
+            (Allocation{.manager = "lsf", .job_id = "4", .kind = "batch script", .num_nodes = 2}));
+  EXPECT_EQ(refusal("PE_HOSTFILE=/x\nNHOSTS=4").allocation,
+            (Allocation{.manager = "grid-engine", .kind = "batch script", .num_nodes = 4}));
+  // As in a batch script of Slurm, WORLD_SIZE alone is not the problem.
+  const Refusal exported = refusal("PBS_NUM_NODES=3\nWORLD_SIZE=8");
+  EXPECT_EQ(exported.error.code, Code::kNotLaunched);
+  EXPECT_TRUE(exported.allocation);
+  EXPECT_EQ(refusal("PBS_TASKNUM=5").allocation, std::nullopt);
+  EXPECT_EQ(refusal("WORLD_SIZE=8").error.code, Code::kBadEnvironment);
+  EXPECT_EQ(refusal("PBS_NUM_NODES=3\nRANK=1\nWORLD_SIZE=8").error.code, Code::kBadEnvironment);
+}
+
+// `flux batch` and `flux alloc` start a script on the first of their nodes.
+TEST(AScriptOfFlux, IsTaken) {
+  const std::string script = "FLUX_URI=local:///tmp/flux-a/local-0\n";
+  const Resolution one = MustResolve(Env(script));
+  EXPECT_EQ(one.tuple.launcher, "none");
+  EXPECT_THAT(
+      one.warnings,
+      ElementsAre("FLUX_URI is set, but no launcher started this process as a rank: if the Flux instance "
+                  "has several nodes, start it with flux run"));
+  const Resolution task = MustResolve(
+      Env(script +
+          "FLUX_JOB_ID=f58\nFLUX_TASK_RANK=0\nFLUX_JOB_SIZE=1\nFLUX_TASK_LOCAL_ID=0\nFLUX_JOB_NNODES=1\n"));
+  EXPECT_EQ(task.tuple.launcher, "flux");
+  EXPECT_THAT(task.warnings, IsEmpty());
+  EXPECT_THAT(MustResolve(Env(script + Openmpi(0, 2, 0, 2))).warnings, IsEmpty());
+}
+
+// aprun: PE 0 may be the only one.
+TEST(TheFirstPeOfAlps, IsTakenForTheOnlyOne) {
+  const Resolution one = MustResolve(Env("ALPS_APP_PE=0\nALPS_APP_DEPTH=1"));
+  EXPECT_EQ(one.tuple.launcher, "none");
+  EXPECT_THAT(
+      one.warnings,
+      ElementsAre("ALPS_APP_PE=0 is a task of ALPS, without the number of tasks, and is taken for the only "
+                  "one: if aprun starts several, give --rank and --world-size, or set RANK and WORLD_SIZE"));
+  EXPECT_THAT(MustResolve(Env("ALPS_APP_PE=0\n" + Bare(0, 2, 0))).warnings, IsEmpty());
+  EXPECT_THAT(MustResolve(Env("ALPS_APP_PE=0"), {.launcher = "none"}).warnings, IsEmpty());
+  // Not "start it with mpiexec": aprun has.
+  for (const char* hosts : {"PBS_NUM_NODES=3", "COBALT_PARTSIZE=8"}) {
+    EXPECT_EQ(MustRefuse(Env(std::string("ALPS_APP_PE=0\n") + hosts)).error.message,
+              "ALPS_APP_PE=0 is a task of ALPS, without the number of tasks");
+  }
 }
 
 // aprun, pbsdsh.
