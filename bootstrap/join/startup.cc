@@ -144,6 +144,9 @@ tl::expected<resolve::Resolution, resolve::Refusal> ResolveLaunch(const Environm
   options.control_alive = [uid](const std::string& control) {
     return rendezvous::IsSupervisorThere(control, uid);
   };
+  options.control_owner = [uid](const std::string& control) {
+    return rendezvous::OtherOwnerOf(control, uid);
+  };
   auto resolved = resolve::Resolve(environment, options);
   // A captured environment has its server elsewhere.
   if (resolved || !resolved.error().ask_pmix || !environment.live()) return resolved;

@@ -47,7 +47,7 @@ class Resolver {
   std::optional<Error> Judge(const Entry& winner, bool proven);
   void JudgeCandidate(Entry& entry, const Entry& winner, bool proven);
   void Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed);
-  Outcome AcceptFound(const Entry& winner);
+  std::optional<Error> HiddenSupervisor(const RankTuple* winner);
   Outcome Accept(const Entry& winner);
   void NameStrippedStep();
   tl::unexpected<Refusal> Refuse(Error error);
@@ -172,12 +172,15 @@ Outcome Resolver::RunAuto() {
     return ResolveSingleProcess();
   }
   if (auto error = Judge(*winner, proven)) return RefuseOrAsk(*std::move(error));
-  return AcceptFound(*winner);
+  if (auto lost = HiddenSupervisor(&winner->candidate()->tuple)) return Refuse(*std::move(lost));
+  return Accept(*winner);
 }
 
 // No candidate at all: an allocation without a rank, or a world of one.
 Outcome Resolver::ResolveSingleProcess() {
   Entry& none = *Find(LauncherRole::kAlone);
+  // Without their supervisor, its programs have Slurm's variables of no task.
+  if (auto lost = HiddenSupervisor(nullptr)) return Refuse(*std::move(lost));
   const Incomplete* part = none.incomplete();
   const bool on_several_hosts = part != nullptr && part->error.code == Code::kNotLaunched;
   for (const Entry& entry : entries_) {
@@ -188,7 +191,7 @@ Outcome Resolver::ResolveSingleProcess() {
     if (in_allocation && !incomplete->rank && entry.role() != LauncherRole::kSlurm) continue;
     return RefuseOrAsk(incomplete->error);
   }
-  if (none.candidate() != nullptr) return AcceptFound(none);
+  if (none.candidate() != nullptr) return Accept(none);
   tl::unexpected<Refusal> refusal = Refuse(part != nullptr ? part->error : NotLaunched());
   if (const auto hosts = on_several_hosts ? HostsOfJob(environment_) : std::nullopt)
     refusal.value().allocation = AllocationOf(*hosts, environment_);
@@ -388,16 +391,17 @@ std::optional<Error> Resolver::Judge(const Entry& winner, bool proven) {
   return std::nullopt;
 }
 
-// Of a winner that was not requested by name.
-Outcome Resolver::AcceptFound(const Entry& winner) {
+// Of a program that has a supervisor, whatever its winner; null: it has none. Not if the launcher was requested by name.
+std::optional<Error> Resolver::HiddenSupervisor(const RankTuple* winner) {
   Entry& supervisor = *Find(LauncherRole::kSupervisor);
-  if (!supervisor.leaked()) return Accept(winner);
-  const std::string alone = winner.role() == LauncherRole::kAlone ? Force(winner.name()) : "";
-  auto lost = LostSupervisor(environment_, allocation_, winner.candidate()->tuple, alone);
-  if (!lost) return Accept(winner);
+  if (!supervisor.leaked()) return std::nullopt;
+  const std::string control(environment_.Get("MUSTER_CONTROL").value_or(""));
+  const auto owner = options_.control_owner ? options_.control_owner(control) : std::nullopt;
+  auto lost = LostSupervisor(environment_, allocation_, winner, owner);
+  if (!lost) return std::nullopt;
   supervisor.probed = Malformed{*lost};
   SetFirstVerdict(supervisor);
-  return Refuse(*std::move(lost));
+  return lost;
 }
 
 Outcome Resolver::Accept(const Entry& winner) {

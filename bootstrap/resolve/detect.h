@@ -29,6 +29,8 @@ struct DetectOptions {
   // Whether a MUSTER_CONTROL answers and belongs to this user and group. Called at most once and only for a
   // live environment; empty: taken as alive.
   std::function<bool(const std::string& control)> control_alive;
+  // The other user to whom a MUSTER_CONTROL that does not answer belongs, if it exists. Empty: unknown.
+  std::function<std::optional<uid_t>(const std::string& control)> control_owner;
   // The answer of this process's PMIx server, once it has been queried (Refusal::ask_pmix).
   std::optional<PmixPlace> pmix;
   // The launchers to choose from.

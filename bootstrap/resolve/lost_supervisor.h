@@ -3,8 +3,9 @@
 // would do all the work.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
-#include <string_view>
 
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/resolve/slurm/allocation.h"
@@ -13,10 +14,10 @@
 
 namespace muster::resolve {
 
-// Why `winner` is not this process's tuple; nullopt: the supervisor's variables are left over. `alone`: how to force a
-// world of one, if the winner is no launcher; else empty. Error: kBadEnvironment.
+// Why `winner` is not this process's tuple; null: no launcher gives one. nullopt: the supervisor's variables are left over.
+// `owner`: the other user to whom MUSTER_CONTROL belongs, if it exists. Error: kBadEnvironment.
 std::optional<Error> LostSupervisor(const Environment& environment,
-                                    const std::optional<Allocation>& allocation, const RankTuple& winner,
-                                    std::string_view alone);
+                                    const std::optional<Allocation>& allocation, const RankTuple* winner,
+                                    std::optional<uid_t> owner);
 
 }  // namespace muster::resolve

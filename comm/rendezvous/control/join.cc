@@ -186,6 +186,18 @@ bool IsSupervisorThere(const std::string& control, uid_t uid) {
   return dialed.has_value() || IsOutOfSight(control, uid);
 }
 
+std::optional<uid_t> OtherOwnerOf(const std::string& control, uid_t uid) {
+  if (!control.starts_with('/') || !net::UserIdsAreReliable()) return std::nullopt;
+  const auto other = [uid](const struct stat& status) {
+    return status.st_uid == uid ? std::nullopt : std::optional(status.st_uid);
+  };
+  struct stat status {};
+  if (lstat(control.c_str(), &status) == 0) return S_ISSOCK(status.st_mode) ? other(status) : std::nullopt;
+  if (errno != EACCES) return std::nullopt;
+  const std::string directory = control.substr(0, control.rfind('/'));
+  return lstat(directory.c_str(), &status) == 0 ? other(status) : std::nullopt;
+}
+
 Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& group_id, int rank, uid_t uid,
                                 const LivenessOptions& liveness, Deadline deadline,
                                 const Versions& versions) {

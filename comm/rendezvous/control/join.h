@@ -2,7 +2,10 @@
 // program, or form a group of one.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "comm/group/group.h"
@@ -45,6 +48,9 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
 // process cannot access it (a container with other directories), or user ids prove nothing here. AdoptGroup
 // then explains the cause. Does not block.
 bool IsSupervisorThere(const std::string& control, uid_t uid);
+
+// The owner of that socket, or of its directory if other users cannot see it; nullopt: this user, or there is none.
+std::optional<uid_t> OtherOwnerOf(const std::string& control, uid_t uid);
 
 // Opens nothing and starts nothing.
 std::unique_ptr<Group> MakeGroupOfOne(std::string node);

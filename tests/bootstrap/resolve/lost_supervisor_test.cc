@@ -14,6 +14,7 @@ using testing::HasSubstr;
 using testing_support::Bare;
 using testing_support::Changed;
 using testing_support::Env;
+using testing_support::Hydra;
 using testing_support::Muster;
 using testing_support::MustRefuse;
 using testing_support::MustResolve;
@@ -131,6 +132,100 @@ TEST(LostSupervisor, OlderThanTheTaskOfABatchScriptIsLeftOver) {
   process.slurm_task = std::make_shared<const Environment>(Env(job));
   EXPECT_EQ(MustRefuse(script.AsProcess(process), Unreachable()).error.message, kLost);
   EXPECT_EQ(MustRefuse(script.AsProcess(Live(5, 4)), Unreachable()).error.message, kLost);
+}
+
+// muster launch -n 4 in a Slurm job, or muster run of several ranks a task: Slurm's variables are those of the rank.
+TEST(LostSupervisor, OfSeveralRanksOfATaskIsNamed) {
+  const std::string rewritten =
+      "SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=n[1-2]\nSLURM_JOB_NUM_NODES=2\nSLURM_TASKS_PER_NODE=2(x2)\nSLURM_"
+      "NTASKS=2\n"
+      "SLURM_PROCID=1\nSLURM_LOCALID=1\nSLURM_NODEID=0\nSLURM_GTIDS=0,1\nSLURMD_NODENAME=n1\n"
+      "MUSTER_OUTER_SLURM_JOB_ID=9\nMUSTER_OUTER_SLURM_PROCID=0\n";
+  const Environment launch =
+      Changed(Env(rewritten + Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1)),
+              {{"MUSTER_JOB_KEY", "launch:4711:0"}, {"MUSTER_BATCH_JOB", "SLURM_JOB_ID=9"}});
+  const Refusal refusal = MustRefuse(launch.AsProcess(Live(5, 4)), Unreachable());
+  EXPECT_EQ(refusal.error.message, kLost);
+  EXPECT_THAT(refusal.error.hint, HasSubstr("bind /dev/shm into it;"));
+  const Environment run = Changed(launch, {{"MUSTER_JOB_KEY", "slurm:9.1:0"},
+                                           {"SLURM_STEP_ID", "1"},
+                                           {"MUSTER_OUTER_SLURM_STEP_ID", "1"},
+                                           {"SLURM_STEP_NODELIST", "n1"},
+                                           {"SLURM_STEP_NUM_NODES", "1"},
+                                           {"SLURM_STEP_NUM_TASKS", "2"},
+                                           {"SLURM_STEP_TASKS_PER_NODE", "2"}});
+  EXPECT_EQ(MustRefuse(run.AsProcess(Live(5, 4)), Unreachable()).error.message, kLost);
+  // A launcher inside gives the rank.
+  const Environment inside = Env(rewritten + Muster(1, 2, 1, 2, 0, 1) + Openmpi(0, 3, 0, 3));
+  EXPECT_EQ(MustResolve(inside.AsProcess(Live(5, 4)), Unreachable()).tuple.launcher, "openmpi");
+  // Another job of several tasks, submitted by such a program.
+  const Environment next = Changed(launch, {{"SLURM_JOB_ID", "10"},
+                                            {"SLURM_TASK_PID", "400"},
+                                            {"SLURM_GTIDS", "0"},
+                                            {"SLURM_PROCID", "0"},
+                                            {"SLURM_LOCALID", "0"}});
+  EXPECT_EQ(MustRefuse(next.AsProcess(Live(5, 4)), Unreachable()).error.code, Code::kNotLaunched);
+}
+
+// N programs in containers, below a launcher that gives each the tuple of its supervisor.
+TEST(LostSupervisor, IsNoSecondGroupOfItsLaunch) {
+  struct Row {
+    std::string launcher;
+    std::string variables;
+    std::string key;
+    Environment::Variables::value_type next;  // of another launch
+  };
+  const std::string flux = "FLUX_TASK_RANK=1\nFLUX_JOB_SIZE=2\nFLUX_TASK_LOCAL_ID=1\nFLUX_JOB_ID=f58\n";
+  const std::string pals = "PALS_RANKID=1\nPMI_RANK=1\nPMI_SIZE=2\nPALS_LOCAL_RANKID=1\nPALS_APID=a5\n";
+  for (const Row& row :
+       {Row{"openmpi", Openmpi(1, 2, 1, 2), "openmpi:77:0", {"OMPI_MCA_ess_base_jobid", "78"}},
+        Row{"flux", flux, "flux:f58:0", {"FLUX_JOB_ID", "f59"}},
+        Row{"pals", pals, "pals:a5:0", {"PALS_APID", "a6"}}}) {
+    const Environment program =
+        Changed(Env(Muster(1, 2, 1, 2, 0, 1) + row.variables), {{"MUSTER_JOB_KEY", row.key}});
+    EXPECT_EQ(MustRefuse(program.AsProcess(Live(5, 4)), Unreachable()).error,
+              (Error{Code::kBadEnvironment, std::string(kLost), std::string(kLostHint)}))
+        << row.launcher;
+    const auto launcher = [&](std::string_view name, std::string_view value) {
+      return MustResolve(Changed(program, {{name, value}}).AsProcess(Live(5, 4)), Unreachable())
+          .tuple.launcher;
+    };
+    EXPECT_EQ(launcher(row.next.first, row.next.second), row.launcher);
+    EXPECT_EQ(launcher("MUSTER_RANK", "0"), row.launcher);
+    EXPECT_EQ(launcher("MUSTER_WORLD_SIZE", "3"), row.launcher);
+    DetectOptions forced = Unreachable();
+    forced.launcher = row.launcher;
+    EXPECT_EQ(MustResolve(program.AsProcess(Live(5, 4)), forced).tuple.launcher, row.launcher);
+  }
+  // Keys that several launches of a job, or of one user, may have.
+  const auto left_over = [](const std::string& variables, const char* key) {
+    const Environment rank = Changed(Env(Muster(1, 2, 1, 2, 0, 1) + variables), {{"MUSTER_JOB_KEY", key}});
+    return MustResolve(rank.AsProcess(Live(5, 4)), Unreachable()).tuple.launcher;
+  };
+  const std::string jsrun =
+      "JSM_NAMESPACE_RANK=1\nJSM_NAMESPACE_SIZE=2\nJSM_NAMESPACE_LOCAL_RANK=1\nJSM_NAMESPACE_LOCAL_SIZE="
+      "2\nLSB_JOBID=4\n";
+  EXPECT_EQ(left_over(jsrun, "jsrun:4:0"), "jsrun");
+  EXPECT_EQ(left_over(Hydra(1, 2, 1, 2), "hydra:-:0"), "hydra");
+  EXPECT_EQ(left_over(Torchrun(1, 2, 1, 2, 0, 1), "torchrun:r:0"), "torchrun");
+}
+
+// A container with its own user, which the supervisor does not accept.
+TEST(LostSupervisor, OfAnotherUserIsNamed) {
+  DetectOptions options = Unreachable();
+  options.control_owner = [](const std::string&) { return std::optional<uid_t>(1000); };
+  const Refusal refusal =
+      MustRefuse(Env(Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1)).AsProcess(Live(5, 4)), options);
+  EXPECT_EQ(
+      refusal.error.message,
+      "the supervisor at MUSTER_CONTROL=@muster-1 belongs to another user, uid 1000, but this process has "
+      "MUSTER_RANK=1 and MUSTER_WORLD_SIZE=2");
+  EXPECT_THAT(
+      refusal.error.hint,
+      HasSubstr(
+          "in a container: run it as that user, such as with --user 1000; if that muster run has ended: "));
+  const std::string below = Muster(1, 2, 1, 2, 0, 1) + Openmpi(3, 4, 3, 4);
+  EXPECT_EQ(MustResolve(Env(below).AsProcess(Live(5, 4)), options).tuple.launcher, "openmpi");
 }
 
 TEST(LostSupervisor, BelowAnotherLauncherIsLeftOver) {

@@ -71,7 +71,8 @@ hidden_supervisor() {
 # The same with a network of its own: the kernel does not list the socket there, and N worlds of one are not what was asked for.
 hidden_supervisor_and_network() {
   local place
-  for place in "step -N1 -n2 muster run" "on gpu01 muster launch -n 2"; do
+  for place in "step -N1 -n2 muster run" "on gpu01 muster launch -n 2" "step -N1 -n1 muster launch -n 2" \
+    "step -N1 -n1 muster run --nproc-per-node 2"; do
     fresh
     # shellcheck disable=SC2086 # words
     expect_code 65 $place -- "${network_namespace[@]}" "${other_files[@]}" bazel-bin/deploy/examples/digits 2>"$dir/err"

@@ -100,6 +100,8 @@ TEST_F(AdoptionServerTest, AProgramIsGivenItsGroup) {
   EXPECT_EQ(adopted->incarnation, 0);
   EXPECT_TRUE(IsSupervisorThere(servers[1]->path(), getuid()));
   EXPECT_FALSE(IsSupervisorThere(servers[1]->path(), getuid() + 1));
+  EXPECT_EQ(OtherOwnerOf(servers[1]->path(), getuid()), std::nullopt);
+  EXPECT_EQ(OtherOwnerOf(servers[1]->path(), getuid() + 1), getuid());
 }
 
 TEST_F(AdoptionServerTest, TheNextProgramIsCounted) {
@@ -275,6 +277,9 @@ TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
   // The value of older versions, and values that a user may have set.
   for (const char* other : {"muster-control-0-0", "", "/", "/dev/null"})
     EXPECT_FALSE(IsSupervisorThere(other, getuid())) << other;
+  for (const std::string& other :
+       {control, std::string("muster-control-0-0"), std::string("/"), std::string("/dev/null")})
+    EXPECT_EQ(OtherOwnerOf(other, getuid() + 1), std::nullopt) << other;
 }
 
 TEST_F(AdoptionServerTest, OfAKilledSupervisorIsALeftover) {
