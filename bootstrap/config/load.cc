@@ -234,6 +234,19 @@ Status ApplyEnvironment(const std::vector<std::pair<std::string, std::string>>& 
   return {};
 }
 
+// "run.env={A: 1}" for "run.env.A" and "1"; nullopt if the key before the last dot has no such entries.
+std::optional<std::string> AsEntryOfMap(const std::string& path, const std::string& value,
+                                        EffectiveConfig effective) {
+  const std::string map = path.substr(0, path.rfind('.'));
+  const Key* key = FindKey(map);
+  if (key == nullptr || !IsCollection(*key)) return std::nullopt;
+  const bool is_text = std::holds_alternative<FieldOf<std::map<std::string, std::string>>>(key->field);
+  const std::string entry =
+      fmt::format("{{{}: {}}}", YamlQuoted(path.substr(map.size() + 1)), is_text ? YamlQuoted(value) : value);
+  if (!ApplySingle(*key, entry, "--set", "--set", effective)) return std::nullopt;
+  return map + "=" + entry;
+}
+
 Status ApplySet(const std::string& set, EffectiveConfig& effective) {
   const size_t equals = set.find('=');
   if (equals == std::string::npos) {
@@ -247,12 +260,10 @@ Status ApplySet(const std::string& set, EffectiveConfig& effective) {
   }
   const Key* key = FindKey(path);
   if (key == nullptr) {
-    // "run.env.A=1": an entry of a map.
-    const std::string map = path.substr(0, path.rfind('.'));
-    if (FindKey(map) == nullptr) return UnknownKey("--set", path);
-    return WithHint(
-        Fail(Code::kConfiguration, "--set: unknown key {}", JsonQuoted(path)),
-        fmt::format("write --set '{}={{{}: {}}}'", map, path.substr(map.size() + 1), set.substr(equals + 1)));
+    const auto entry = AsEntryOfMap(path, set.substr(equals + 1), effective);
+    if (!entry) return UnknownKey("--set", path);
+    return WithHint(Fail(Code::kConfiguration, "--set: unknown key {}", JsonQuoted(path)),
+                    fmt::format("write --set {}", ShellQuoted(*entry)));
   }
   return ApplySingle(*key, set.substr(equals + 1), "--set " + path, "--set", effective);
 }
