@@ -28,10 +28,11 @@ constexpr uint64_t kSmallFile = uint64_t{1} << 30;
 
 std::string Limit(uint64_t value) { return value == check::kUnlimited ? "unlimited" : std::to_string(value); }
 
-uint64_t SoftLimit(__rlimit_resource resource) {
+LoginLimit LimitOf(__rlimit_resource resource) {
   rlimit limit{};
-  const bool known = getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return known ? uint64_t{limit.rlim_cur} : check::kUnlimited;
+  if (getrlimit(resource, &limit) != 0) return {};
+  const auto value = [](rlim_t of) { return of == RLIM_INFINITY ? check::kUnlimited : uint64_t{of}; };
+  return {value(limit.rlim_cur), value(limit.rlim_max)};
 }
 
 void AddNote(Finding& finding, std::string_view cost, std::string_view remedy) {
@@ -40,24 +41,39 @@ void AddNote(Finding& finding, std::string_view cost, std::string_view remedy) {
   finding.remedy += fmt::format("{}{}", finding.remedy.empty() ? "" : "; ", remedy);
 }
 
+// `enough`: from there on the limit is no problem. `option`: of ulimit; `word`: for it, if the hard limit allows any value.
+std::string Remedy(const LoginLimit& limit, uint64_t enough, std::string_view option, std::string_view word,
+                   const std::string& hard) {
+  if (limit.hard < enough) {
+    return fmt::format(
+        "use a compute node, or ask the administrator for a higher hard limit ({}), as ulimit {} cannot "
+        "raise it",
+        hard, option);
+  }
+  return fmt::format("use a compute node, or ulimit {} {}", option,
+                     limit.hard == check::kUnlimited ? word : "hard");
+}
+
 void AddLoginLimits(const LoginLimits& limits, Finding& finding) {
-  finding.facts.emplace_back("processes", Limit(limits.processes));
-  finding.facts.emplace_back("address_space", Limit(limits.address_space));
-  finding.facts.emplace_back("file_size", Limit(limits.file_size));
-  if (limits.processes < kFewProcesses) {
-    finding.found += fmt::format("; processes: {}", limits.processes);
+  const auto& [processes, address_space, file_size] = limits;
+  finding.facts.emplace_back("processes", Limit(processes.soft));
+  finding.facts.emplace_back("address_space", Limit(address_space.soft));
+  finding.facts.emplace_back("file_size", Limit(file_size.soft));
+  if (processes.soft < kFewProcesses) {
+    finding.found += fmt::format("; processes: {}", processes.soft);
     AddNote(finding, "programs cannot start more processes and threads",
-            "use a compute node, or ulimit -u with a higher number");
+            Remedy(processes, kFewProcesses, "-u", "with a higher number", std::to_string(processes.hard)));
   }
-  if (limits.address_space < kLittleAddressSpace) {
-    finding.found += fmt::format("; virtual memory: {}", check::ShowBytes(limits.address_space));
-    AddNote(finding, "CUDA and PyTorch reserve more virtual memory, and fail",
-            "use a compute node, or ulimit -v unlimited");
+  if (address_space.soft < kLittleAddressSpace) {
+    finding.found += fmt::format("; virtual memory: {}", check::ShowBytes(address_space.soft));
+    AddNote(
+        finding, "CUDA and PyTorch reserve more virtual memory, and fail",
+        Remedy(address_space, kLittleAddressSpace, "-v", "unlimited", check::ShowBytes(address_space.hard)));
   }
-  if (limits.file_size < kSmallFile) {
-    finding.found += fmt::format("; file size: {}", check::ShowBytes(limits.file_size));
+  if (file_size.soft < kSmallFile) {
+    finding.found += fmt::format("; file size: {}", check::ShowBytes(file_size.soft));
     AddNote(finding, "a program that writes a larger file, or a larger part of /dev/shm, is ended by SIGXFSZ",
-            "use a compute node, or ulimit -f unlimited");
+            Remedy(file_size, kSmallFile, "-f", "unlimited", check::ShowBytes(file_size.hard)));
   }
 }
 
@@ -77,7 +93,7 @@ Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& proces
 }
 
 LoginLimits LimitsOfThisProcess() {
-  return {SoftLimit(RLIMIT_NPROC), SoftLimit(RLIMIT_AS), SoftLimit(RLIMIT_FSIZE)};
+  return {LimitOf(RLIMIT_NPROC), LimitOf(RLIMIT_AS), LimitOf(RLIMIT_FSIZE)};
 }
 
 Finding JudgeLimits(const check::RankFacts& process, const LoginLimits& limits) {

@@ -12,11 +12,15 @@ namespace muster::doctor {
 Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& process,
                     const std::string& architecture);
 
-// Soft limits beside those of RankFacts, which login nodes have.
+// Limits beside those of RankFacts, which login nodes have. A user can raise the soft one up to the hard one.
+struct LoginLimit {
+  uint64_t soft = check::kUnlimited;
+  uint64_t hard = check::kUnlimited;
+};
 struct LoginLimits {
-  uint64_t processes = check::kUnlimited;      // of the user: ulimit -u
-  uint64_t address_space = check::kUnlimited;  // bytes: ulimit -v
-  uint64_t file_size = check::kUnlimited;      // bytes: ulimit -f
+  LoginLimit processes;      // of the user: ulimit -u
+  LoginLimit address_space;  // bytes: ulimit -v
+  LoginLimit file_size;      // bytes: ulimit -f
 };
 LoginLimits LimitsOfThisProcess();
 

@@ -47,7 +47,7 @@ TEST(JudgeLimits, AFewRanksOnlyIsANote) {
 
 TEST(JudgeLimits, LimitsOfLoginNodesAreNotes) {
   const check::RankFacts files = Files(1024, 524288);
-  const Finding low = JudgeLimits(files, {50, uint64_t{200} << 20, uint64_t{1} << 20});
+  const Finding low = JudgeLimits(files, {{50}, {uint64_t{200} << 20}, {uint64_t{1} << 20}});
   EXPECT_EQ(low.health, Health::kNote);
   EXPECT_EQ(low.found,
             "open files: 1024, raised to 524288 if needed; processes: 50; virtual memory: 200 MiB; file "
@@ -58,8 +58,29 @@ TEST(JudgeLimits, LimitsOfLoginNodesAreNotes) {
             " a program that writes a larger file, or a larger part of /dev/shm, is ended by SIGXFSZ");
   EXPECT_EQ(low.facts.size(), 6U);
   EXPECT_EQ(low.facts.back(), (std::pair<std::string, std::string>("file_size", "1048576")));
-  EXPECT_EQ(JudgeLimits(files, {1024, uint64_t{1} << 40, kGiB}).health, Health::kOk);
+  EXPECT_EQ(JudgeLimits(files, {{1024}, {uint64_t{1} << 40}, {kGiB}}).health, Health::kOk);
   EXPECT_EQ(JudgeLimits(files, {}).facts.back().second, "unlimited");
+}
+
+TEST(JudgeLimits, NamesARemedyThatTheHardLimitAllows) {
+  const check::RankFacts files = Files(1024, 524288);
+  const auto remedy = [&](const LoginLimits& limits) { return JudgeLimits(files, limits).remedy; };
+  const uint64_t little = uint64_t{200} << 20;
+  EXPECT_EQ(remedy({{}, {little, check::kUnlimited}, {}}), "use a compute node, or ulimit -v unlimited");
+  EXPECT_EQ(remedy({{}, {little, uint64_t{2} << 40}, {}}), "use a compute node, or ulimit -v hard");
+  EXPECT_EQ(remedy({{}, {little, little}, {}}),
+            "use a compute node, or ask the administrator for a higher hard limit (200 MiB), as ulimit -v "
+            "cannot raise it");
+  EXPECT_EQ(remedy({{50, check::kUnlimited}, {}, {}}),
+            "use a compute node, or ulimit -u with a higher number");
+  EXPECT_EQ(remedy({{50, 4096}, {}, {}}), "use a compute node, or ulimit -u hard");
+  EXPECT_EQ(remedy({{50, 100}, {}, {}}),
+            "use a compute node, or ask the administrator for a higher hard limit (100), as ulimit -u cannot "
+            "raise it");
+  EXPECT_EQ(remedy({{}, {}, {little, kGiB}}), "use a compute node, or ulimit -f hard");
+  EXPECT_EQ(remedy({{}, {}, {little, little}}),
+            "use a compute node, or ask the administrator for a higher hard limit (200 MiB), as ulimit -f "
+            "cannot raise it");
 }
 
 TEST(JudgeSharedMemory, ThatCannotBeWrittenIsANote) {
