@@ -35,14 +35,14 @@ Status Worker::Run(const Group* group) {
   return {};
 }
 
-// Until all slots have ended, or the group has failed, which a slot with a long item does not notice.
+// Until all slots have ended, or the group has failed, which a slot with a long item does not notice. Member::Next decides
+// whether that is an error: the map may have been over before, and another rank has ended with its status.
 void Worker::AwaitIdle(const Group* group) {
   std::array<pollfd, 2> fds = {
       {{idle_.fd(), POLLIN, 0}, {group == nullptr ? -1 : group->failure_fd(), POLLIN, 0}}};
   while (poll(fds.data(), fds.size(), -1) < 0 && errno == EINTR) {
   }
-  if (group == nullptr || fds[1].revents == 0) return;
-  if (const auto failure = group->failure()) Broke(*failure);
+  if (fds[1].revents != 0) Stop();
 }
 
 void Worker::Stop() {

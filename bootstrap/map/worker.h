@@ -28,8 +28,8 @@ class Worker {
   Worker(Member& member, const ItemSource& items, const AttemptPlan& plan, std::vector<Slot> slots)
       : member_(member), items_(items), plan_(plan), slots_(std::move(slots)) {}
 
-  // BLOCKS until there are no more items for this rank. Error: the group's failure; the first of a slot's:
-  // Member::Next's, or this rank can attempt nothing. The items in work are given back.
+  // BLOCKS until there are no more items for this rank. Error: the first of a slot's:
+  // Member::Next's, also the group's failure; or this rank can attempt nothing. The items in work are given back.
   Status Run(const Group* group = nullptr);
 
   // Takes no more items, ends those in work and gives them back: Run returns within plan.grace and some

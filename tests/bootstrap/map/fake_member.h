@@ -72,6 +72,12 @@ class FakeMember : public Member {
     changed_.notify_all();
   }
   void Close() override {}
+  // Of Next, from now on.
+  void FailGroup(const Error& error) {
+    const std::lock_guard lock(mutex_);
+    failure = error;
+    changed_.notify_all();
+  }
   Result<Outcome> Finish() override {
     const std::lock_guard lock(mutex_);
     Outcome outcome;

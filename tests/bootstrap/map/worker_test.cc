@@ -112,6 +112,8 @@ TEST_F(Workers, GiveBackWhatTheirRankCannotAttempt) {
   EXPECT_THAT(member.given_back, testing::ElementsAre(0u));
 }
 
+const Error kLost{Code::kPeerLost, "rank 1 is lost", ""};
+
 // A group that has failed; its failure becomes known while all slots are at work.
 class FailedGroup : public Group {
  public:
@@ -120,7 +122,7 @@ class FailedGroup : public Group {
   const GroupKey& key() const override { return key_; }
   Result<std::vector<Bytes>> KeyedAllGather(std::string_view, ByteView, Deadline) override { return {}; }
   int failure_fd() const override { return failed_.fd(); }
-  std::optional<Error> failure() const override { return Error{Code::kPeerLost, "rank 1 is lost", ""}; }
+  std::optional<Error> failure() const override { return kLost; }
   void Fail(const Error&) override { failed_.Raise(); }
   Status Leave(Deadline) override { return {}; }
 
@@ -137,13 +139,24 @@ TEST_F(Workers, StopWhenTheGroupFails) {
   Worker worker(member, *commands.source, commands.plan, Slots(commands, 1));
   std::thread failing([&] {
     while (!commands.folder.Has("up")) std::this_thread::yield();
-    group.Fail({});
+    member.FailGroup(kLost);
+    group.Fail(kLost);
   });
   const Status status = worker.Run(&group);
   failing.join();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "rank 1 is lost");
   EXPECT_THAT(member.given_back, testing::ElementsAre(0u));
+}
+
+// Another rank has ended, with the status of the map that is over: the result of this rank is as good.
+TEST_F(Workers, HaveNoErrorIfTheGroupFailsAfterTheMapIsOver) {
+  const Commands commands("true");
+  FakeMember member(0);
+  FailedGroup group;
+  group.Fail(kLost);
+  Worker worker(member, *commands.source, commands.plan, Slots(commands, 2));
+  EXPECT_TRUE(worker.Run(&group));
 }
 
 }  // namespace
