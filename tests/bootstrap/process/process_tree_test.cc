@@ -7,6 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
+#include "comm/system/proc_file.h"
 #include "tests/bootstrap/process/finish_child.h"
 
 namespace muster::process {
@@ -16,8 +20,8 @@ using testing::ElementsAre;
 using testing::SizeIs;
 
 // When it has written `expected` to its standard error.
-std::unique_ptr<Child> StartedAndUp(const std::string& script, const std::string& expected) {
-  auto child = Started(Shell(script));
+std::unique_ptr<Child> Up(const ChildOptions& options, const std::string& expected) {
+  auto child = Started(options);
   const UniqueFd said = child->TakeStderr();
   std::string text;
   while (text.size() < expected.size() && WaitReadable(said.get())) {
@@ -28,6 +32,20 @@ std::unique_ptr<Child> StartedAndUp(const std::string& script, const std::string
   }
   EXPECT_EQ(text, expected);
   return child;
+}
+
+std::unique_ptr<Child> StartedAndUp(const std::string& script, const std::string& expected) {
+  return Up(Shell(script), expected);
+}
+
+// The kernel names a process by its program when execve replaces it.
+bool AwaitName(pid_t pid, const std::string& name) {
+  const Deadline deadline = Deadline::After(std::chrono::seconds(20));
+  while (!deadline.Expired()) {
+    if (ReadProcFile(fmt::format("/proc/{}/comm", pid)) == name) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 // A shell with two children, one of which has a child; all of them wait.
@@ -48,12 +66,25 @@ TEST(ProcessTree, OfSomebodyAlone) {
 }
 
 TEST(IdentityOf, TellsOneProgramFromTheNextInTheSameProcess) {
+  int input[2];
+  ASSERT_EQ(pipe2(input, O_CLOEXEC), 0);
+  const UniqueFd read_end(input[0]);
+  const UniqueFd write_end(input[1]);
+  ChildOptions options = Shell("echo up >&2; read -r line; exec sleep 1000");
+  options.stdin_end = read_end.get();
   // The kernel sets the address of its stack after the start has returned.
-  const auto child = StartedAndUp("echo up >&2; sleep 1000", "up\n");
+  const auto child = Up(options, "up\n");
   const auto shell = IdentityOf(child->pid());
   ASSERT_TRUE(shell);
   EXPECT_EQ(shell->pid, child->pid());
   EXPECT_EQ(IdentityOf(child->pid()), shell);
+  ASSERT_EQ(write(write_end.get(), "\n", 1), 1);
+  ASSERT_TRUE(AwaitName(child->pid(), "sleep\n"));
+  const auto program = IdentityOf(child->pid());
+  ASSERT_TRUE(program);
+  EXPECT_EQ(program->pid, shell->pid);
+  EXPECT_EQ(program->started, shell->started);
+  EXPECT_NE(program, shell);
 }
 
 TEST(IdentityOf, AZombieHasNone) {
