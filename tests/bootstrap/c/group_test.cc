@@ -9,7 +9,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -18,8 +17,13 @@
 #include <thread>
 
 #include "bootstrap/c/muster.h"
+#include "tests/bootstrap/bound_port.h"
+#include "tests/bootstrap/c/await_sleep.h"
 
 namespace {
+
+using muster::testing_support::AwaitLongSleep;
+using muster::testing_support::BoundPort;
 
 // The place at which the waits of some threads stop: their calls do not end.
 class Gate {
@@ -71,14 +75,6 @@ std::string TextOf(muster_error* error) {
   return text;
 }
 
-void AwaitSleep(pid_t thread) {
-  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
-  for (std::string stat; stat.find(") S ") == std::string::npos; std::this_thread::yield()) {
-    std::ifstream file(path);
-    std::getline(file, stat);
-  }
-}
-
 void RunRank(const char* rank, const std::string& port, const std::function<void(muster_comm*)>& body) {
   for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, rank, 1);
   setenv("WORLD_SIZE", "2", 1);
@@ -98,13 +94,13 @@ muster_comm* PartOf(muster_comm* world) {
 
 // `body` is of rank 1. Rank 0 leaves when rank 1 has ended.
 void InTwoRanks(const std::function<void(muster_comm* world, muster_comm* part)>& body) {
-  const std::string port = std::to_string(20000 + getpid() % 20000);
+  const BoundPort port;
   const pid_t child = fork();
   if (child == 0) {
-    RunRank("1", port, [&](muster_comm* world) { body(world, PartOf(world)); });
+    RunRank("1", port.text(), [&](muster_comm* world) { body(world, PartOf(world)); });
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
-  RunRank("0", port, PartOf);
+  RunRank("0", port.text(), PartOf);
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
@@ -172,7 +168,7 @@ TEST(Shutdown, HasItsTimeLimitWhileAMapBegins) {
       begins.set_value(gettid());
       result = TextOf(muster_map_begin(world, &options, &map));
     });
-    AwaitSleep(begins.get_future().get());
+    AwaitLongSleep(begins.get_future().get());
     const auto began = std::chrono::steady_clock::now();
     EXPECT_EQ(TextOf(muster_shutdown()), "ok: ");
     EXPECT_LT(std::chrono::steady_clock::now() - began, kLimit + std::chrono::seconds(2));

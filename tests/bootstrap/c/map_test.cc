@@ -1,33 +1,26 @@
 // The end of maps while other threads are in their calls.
-#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <string>
 #include <thread>
 
 #include "bootstrap/c/muster.h"
+#include "tests/bootstrap/c/await_sleep.h"
 
 namespace {
+
+using muster::testing_support::AwaitLongSleep;
 
 std::string TextOf(muster_error* error) {
   const std::string text =
       std::string(muster_code_name(muster_error_code(error))) + ": " + muster_error_message(error);
   muster_error_free(error);
   return text;
-}
-
-void AwaitSleep(pid_t thread) {
-  const std::string path = fmt::format("/proc/self/task/{}/stat", thread);
-  for (std::string stat; stat.find(") S ") == std::string::npos; std::this_thread::yield()) {
-    std::ifstream file(path);
-    std::getline(file, stat);
-  }
 }
 
 // In the world of one: a thread waits for the item that this one has, or is about to, while `end` ends the map.
@@ -51,7 +44,7 @@ std::string WhileAThreadWaits(bool surely, const std::function<void(muster_map*)
     result = TextOf(muster_map_next(map, &none, nullptr));
   });
   const pid_t thread = begins.get_future().get();
-  if (surely) AwaitSleep(thread);
+  if (surely) AwaitLongSleep(thread);
   end(map);
   waits.join();
   EXPECT_EQ(TextOf(muster_map_next(map, &item, nullptr)), "usage: the map has ended: muster was shut down");

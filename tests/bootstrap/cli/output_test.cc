@@ -131,7 +131,7 @@ TEST_F(Output, AReaderThatNeverReadsIsGivenUpAfterAFailure) {
 TEST_F(Output, ASignalEndsTheWaitForAReaderOfTheLastLines) {
   EXPECT_EQ(Run(R"(mkfifo $D/err && exec 9<>$D/err && head -c 65536 /dev/zero >&9
     timeout 30 bootstrap/cli/muster launch -n 1 --set run.grace=50s --report $D/report -- sh -c 'exit 3' 2>&9 &
-    until [ -e $D/report ]; do sleep 0.05; done
+    until [ -e $D/report ] || ! kill -0 $!; do sleep 0.05; done
     kill -TERM $!; wait $!)"),
             3);
 }
