@@ -80,6 +80,13 @@ of_one_task() {
   evaluated 1
 }
 
+# Nor could a rank of four be.
+of_one_task_with_a_rank_outside_of_its_world() {
+  fresh
+  expect_code 65 batch -N1 -n1 --export=ALL,RANK=4,WORLD_SIZE=4,LOCAL_RANK=0 <<<"muster run -- ${member[*]}" 2>/dev/null
+  expect_like message "$(cat "$dir/out")" '*RANK=4 is outside WORLD_SIZE=4*'
+}
+
 check_allocations() {
   check 'refused: batch script' in_batch_script
   check 'refused: salloc shell' in_salloc_shell
@@ -87,4 +94,5 @@ check_allocations() {
   check 'refused: batch script with WORLD_SIZE, not its srun' in_batch_script_with_rank
   check 'refused: batch script submitted by a step, not its srun' submitted_from_a_step
   check 'not refused: batch script of one task' of_one_task
+  check 'refused: batch script of one task with RANK=4 of 4' of_one_task_with_a_rank_outside_of_its_world
 }

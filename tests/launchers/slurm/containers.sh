@@ -25,6 +25,23 @@ contained() {
   evaluated $(($1 * 2))
 }
 
+# srun sets the variables of the job to those of the step.
+one_task_of_two_nodes() {
+  fresh
+  batch -N2 <<<"srun -N1 -n1 ${pid_namespace[*]} muster run -- ${member[*]}"
+  evaluated 1
+}
+
+# sbatch -N2 sets no SLURM_NTASKS: the one of the step that called it stays.
+inherited_step() {
+  fresh
+  printf '%s\n' '#!/bin/sh' "${pid_namespace[*]} muster run -- true" "echo \$? >$dir/ended" >"$dir/script"
+  step -N1 -n1 -w gpu03 sbatch --quiet --output="$dir/out" -w 'gpu[03-04]' -N2 "$dir/script"
+  until_true 30 test -s "$dir/ended" || fail "$(cat "$dir/out")"
+  expect 'exit code' "$(cat "$dir/ended")" 64
+  expect_like message "$(cat "$dir/out")" '*this is the batch script of Slurm job*'
+}
+
 # The same with a secret in place of munge, whose socket is hidden.
 contained_with_secret() { MUSTER_SECRET=$(muster secret) contained "$@"; }
 
@@ -116,6 +133,8 @@ check_containers() {
   check 'container: process ids' contained 2 "${pid_namespace[@]}"
   check 'container: process ids, on one node' contained 1 "${pid_namespace[@]}"
   check 'container: process ids, a program ends badly' dies
+  check 'container: process ids, one task of a job of two nodes' one_task_of_two_nodes
+  check 'container: process ids, a batch script that inherited a step' inherited_step
   check 'container: files' contained_with_secret 2 "${other_files[@]}"
   check 'container: files, nothing shared' nothing_shared
   check 'container: files, the supervisor hidden' hidden_supervisor
