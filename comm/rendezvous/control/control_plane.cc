@@ -8,6 +8,8 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/link/names.h"
 #include "comm/rendezvous/liveness/loss.h"
+#include "comm/rendezvous/roster/agreement.h"
+#include "comm/rendezvous/roster/hello_members.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -89,8 +91,10 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
     // A group that has failed is about to make room for the next.
     later_ = std::make_unique<RejoinHandler>(
         loop, request_, is_root(),
-        [this](int rank) { return failure() ? std::nullopt : leaving_.protocol().FindAtWork(rank); },
-        [this](const OrphanReport& report) { return TakeReport(report); });
+        RejoinHandler::Group{
+            [this](int rank) { return failure() ? std::nullopt : leaving_.protocol().FindAtWork(rank); },
+            [this](const OrphanReport& report) { return TakeReport(report); },
+            [this](const Hello& hello, const ProcessInfo& lost) { return LoseUnformed(hello, lost); }});
     later_->OpenLocally(std::move(joined.node_listener));
     for (ChildLinks::Child& visitor : without_ranks) later_->Take(std::move(visitor));
   }
@@ -260,6 +264,19 @@ bool ControlPlane::TakeReport(const OrphanReport& report) {
   if (report.group_id != group_.roster.group_id) return false;
   exit_reports_.TakeOver(report.ends);
   return true;
+}
+
+// The process above them ended before it had passed the roster on. Their programs never started: there is no exit to report.
+std::optional<Failure> ControlPlane::LoseUnformed(const Hello& hello, const ProcessInfo& lost) {
+  std::vector<int> unformed;
+  for (const ProcessInfo& member : hello.members) {
+    for (const RankClaim& claim : member.claims) {
+      if (IsMember(group_.roster, member, claim) && !HasLeft(claim.rank)) unformed.push_back(claim.rank);
+    }
+  }
+  if (unformed.empty()) return std::nullopt;
+  exit_reports_.GiveUpBehind(unformed);
+  return failure() ? *failure() : RefusalOf(lost);
 }
 
 // A map goes on without them.

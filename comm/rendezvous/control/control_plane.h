@@ -132,6 +132,7 @@ class ControlPlane {
   void LoseReports(Source source, const ChildLinks::Child& child);
   bool HandOver(const std::vector<RankEnd>& ends);
   bool TakeReport(const OrphanReport& report);
+  std::optional<Failure> LoseUnformed(const Hello& hello, const ProcessInfo& lost);
   void OnLeft(const std::set<int>& ranks);
   void OnReleased();
 

@@ -1,5 +1,7 @@
 #include "comm/rendezvous/control/rejoin_handler.h"
 
+#include <algorithm>
+
 #include "comm/log/log.h"
 #include "comm/rendezvous/join/prover_choice.h"
 #include "comm/rendezvous/roster/agreement.h"
@@ -12,15 +14,16 @@ constexpr size_t kLongestHello = size_t{16} << 20;
 }  // namespace
 
 RejoinHandler::RejoinHandler(net::EventLoop& loop, std::shared_ptr<const JoinRequest> request, bool is_root,
-                             StillHere still_here, TakeReport take_report)
+                             Group group)
     : loop_(loop),
       request_(std::move(request)),
       is_root_(is_root),
-      still_here_(std::move(still_here)),
-      take_report_(std::move(take_report)),
+      group_(std::move(group)),
       munge_worker_(loop.mailbox()) {
   visitors_.SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnFrame(source, frame); },
-                        [](ChildLinks::Source, const ChildLinks::Child&, const Error&) {});
+                        [this](ChildLinks::Source source, const ChildLinks::Child&, const Error&) {
+                          lost_above_.erase(source);
+                        });
 }
 
 void RejoinHandler::OpenLadder() {
@@ -71,29 +74,39 @@ void RejoinHandler::OnFrame(ChildLinks::Source source, ByteView frame) {
   if (type != ControlType::kHello) return;
   const Result<Hello> hello = DecodeHello(frame);
   if (!hello) return visitors_.Remove(source);
-  if (const auto failure = Refuse(*hello)) return visitors_.Send(source, Encode(*failure));
+  if (const auto failure = Refuse(source, *hello)) return visitors_.Send(source, Encode(*failure));
   visitors_.Send(source, EncodeBare(ControlType::kLater));
 }
 
 void RejoinHandler::OnReport(ChildLinks::Source source, ByteView frame) {
   const Result<OrphanReport> report = DecodeOrphanReport(frame);
-  if (!report || !take_report_(*report)) return visitors_.Remove(source);
+  if (!report || !group_.take_report(*report)) return visitors_.Remove(source);
   visitors_.Send(source, EncodeBare(ControlType::kReleased));
 }
 
 // Rank numbers identify ranks only within one world size and one incarnation of the job.
-std::optional<Failure> RejoinHandler::Refuse(const Hello& hello) const {
+std::optional<Failure> RejoinHandler::Refuse(ChildLinks::Source source, const Hello& hello) {
   if (auto leftover = FindLeftover(request_->self, hello)) {
     return Failure{*std::move(leftover), FirstRankOf(hello), -1, ""};
   }
+  if (auto failure = LoseUnformed(source, hello)) return failure;
   const Agreement& ours = request_->self.agreement;
   for (const ProcessInfo& member : hello.members) {
+    if (member.IsReportedLost()) continue;
     if (member.agreement.restart != ours.restart || member.agreement.world_size != ours.world_size) continue;
     for (const RankClaim& claim : member.claims) {
-      if (auto error = still_here_(claim.rank)) return Failure{*std::move(error), claim.rank, -1, ""};
+      if (auto error = group_.still_here(claim.rank)) return Failure{*std::move(error), claim.rank, -1, ""};
     }
   }
   return std::nullopt;
+}
+
+// The first hello of a connection has the report, the next ones have processes of other nodes.
+std::optional<Failure> RejoinHandler::LoseUnformed(ChildLinks::Source source, const Hello& hello) {
+  const auto lost = std::ranges::find_if(hello.members, &ProcessInfo::IsReportedLost);
+  if (lost != hello.members.end()) lost_above_.emplace(source, *lost);
+  const auto reported = lost_above_.find(source);
+  return reported == lost_above_.end() ? std::nullopt : group_.lose_unformed(hello, reported->second);
 }
 
 }  // namespace muster::rendezvous

@@ -71,7 +71,9 @@ void UpstreamLink::OnAccepted(Acceptance acceptance) {
   events_.on_accepted(acceptance_.remaining_milliseconds, first);
 }
 
+// Not if the root has accepted a leader that this process has lost: a group that had room for it is the one to answer.
 void UpstreamLink::OnLater(ByteView frame) {
+  if (lost_known_leader_) return;
   parked_ = true;
   deadline_.Stop();
   events_.on_later(frame);

@@ -90,6 +90,8 @@ struct ProcessInfo {
   // Random. The pids of two processes of a node may be equal, each in a container of its own.
   uint64_t id = 0;
 
+  bool IsReportedLost() const { return pid == 0 && refused.has_value(); }
+
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
 };
 

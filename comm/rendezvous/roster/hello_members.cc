@@ -5,15 +5,12 @@
 #include "comm/rendezvous/roster/agreement.h"
 
 namespace muster::rendezvous {
-namespace {
 
 bool IsMember(const Roster& roster, const ProcessInfo& process, const RankClaim& claim) {
   return claim.rank >= 0 && claim.rank < roster.size() &&
          roster.members[static_cast<size_t>(claim.rank)].pid == process.pid &&
          roster.NodeName(claim.rank) == process.node;
 }
-
-}  // namespace
 
 void HelloMembers::Add(Source source, const Hello& hello) {
   for (const ProcessInfo& member : hello.members) {

@@ -14,6 +14,9 @@
 
 namespace muster::rendezvous {
 
+// Whether the process is the one that has this rank in the roster.
+bool IsMember(const Roster& roster, const ProcessInfo& process, const RankClaim& claim);
+
 class HelloMembers {
  public:
   using Source = ChildLinks::Source;

@@ -65,6 +65,7 @@ class Process {
   bool killed = false;
   Phase phase = Phase::kForming;
   std::set<std::pair<Phase, uint8_t>> received;  // types of messages (transitions.h)
+  int accepted_by = -1;  // the first rank of the process above, while the group forms; -1: none
   Time ended{};
   rlimit descriptors{1024, 4096};
   Duration slowness{};  // added to each of its turns

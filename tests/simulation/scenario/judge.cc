@@ -16,6 +16,10 @@ constexpr ptrdiff_t kMostBytesLeft = 64 << 10;
 constexpr ptrdiff_t kMostBytes = 16 << 20;
 // JoinRequest::late_nodes, and a pause between two attempts to reach the root.
 constexpr Duration kKnownToAll = std::chrono::seconds(15);
+// kRefusedPatience to report a lost leader, JoinRequest::late_nodes, and the end of connections.
+constexpr Duration kLossReported = std::chrono::seconds(18);
+// FailureNotifier's time for every process to confirm, and the way of exit reports around a lost leader.
+constexpr Duration kReportedToRoot = std::chrono::seconds(10);
 // If no rank is still to come: JoinRequest::leader_patience, then the end of connections.
 constexpr Duration kKnownToAllThere = std::chrono::seconds(7);
 // Two attempts of 1.5 s to reach a node, and what the root of a failed group does besides.
@@ -95,13 +99,26 @@ class Judgement {
     }
   }
 
-  // The reports go around a leader that was killed.
+  // The process that had accepted them was killed: they have no roster, and none comes.
+  void JudgeAccepted() {
+    for (const Outcome& outcome : outcomes_) {
+      const Damage& damage = DamageOf(outcome);
+      if (outcome.process == nullptr || outcome.process->killed || !outcome.ended || outcome.formed) continue;
+      if (!damage.whole || damage.causes != 1) continue;
+      const Outcome* const killed = FindKilled(outcome);
+      if (killed != nullptr && outcome.ended_at > killed->process->ended + kLossReported)
+        Add(fmt::format("waits: {}: {} had accepted it", Name(outcome), Name(*killed)));
+    }
+  }
+
+  // The reports go around a leader that was killed. Ranks that never had the roster have none.
   void JudgeReports() {
     for (const Outcome& root : outcomes_) {
       const Damage& damage = DamageOf(root);
       const bool certain = damage.whole && damage.causes == 1 && !damage.outsiders;
       if (!root.is_root || !root.ended || !root.failure || !certain) continue;
       JudgeReportsTo(root, damage.nodes);
+      JudgeWaitForReports(root);
     }
   }
 
@@ -149,6 +166,17 @@ class Judgement {
   std::vector<std::string> Take() { return std::move(violations_); }
 
  private:
+  // Those that had left, and whose leave message was lost with the leader, are awaited.
+  void JudgeWaitForReports(const Outcome& root) {
+    Time killed = kNever;
+    for (const Outcome& other : outcomes_) {
+      if (PlanOf(other).launch != PlanOf(root).launch || other.process == nullptr) continue;
+      if (other.left) return;
+      if (other.process->killed) killed = other.process->ended;
+    }
+    if (killed != kNever && root.ended_at > std::max(killed, root.formed_at) + kReportedToRoot)
+      Add(fmt::format("lingers: {}", Name(root)));
+  }
   void JudgeReportsTo(const Outcome& root, const std::set<int>& lost_nodes) {
     for (const Outcome& other : outcomes_) {
       const ProcessPlan& plan = PlanOf(other);
@@ -158,6 +186,15 @@ class Judgement {
         if (!root.reported.contains(rank)) Add(fmt::format("unreported: {}: rank {}", Name(root), rank));
       }
     }
+  }
+  // The process above, if it was killed.
+  const Outcome* FindKilled(const Outcome& below) const {
+    for (const Outcome& other : outcomes_) {
+      if (other.process != nullptr && other.process->killed && PlanOf(other).launch == PlanOf(below).launch &&
+          PlanOf(other).first_rank == below.process->accepted_by)
+        return &other;
+    }
+    return nullptr;
   }
   bool IsWitness(const Outcome& outcome, const Damage& damage) const {
     return outcome.ended && !outcome.formed && outcome.failure && outcome.failure->code == Code::kPeerLost &&
@@ -252,6 +289,7 @@ std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcom
     judgement.Add("admitted: a stranger has read the name of a launch");
   for (const Outcome& outcome : outcomes) judgement.JudgeProcess(outcome);
   judgement.JudgeWaits();
+  judgement.JudgeAccepted();
   judgement.JudgeReports();
   judgement.JudgePowerFailures();
   judgement.JudgeGroups();

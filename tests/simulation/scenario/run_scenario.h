@@ -20,11 +20,15 @@ inline constexpr std::array<Invariant, 16> kInvariants = {{
     {"hangs", "every process ends by its deadline"},
     {"fails without a fault", "a launch without faults forms its group, works and leaves"},
     {"disagree", "the ranks of a group report the same first failure"},
-    {"waits", "if a killed leader's node knows the end of it, no rank waits for the deadline"},
+    {"waits",
+     "if a process is killed, no rank that it had accepted waits for the deadline, and none if its node "
+     "knows the end of it"},
     {"blames", "no healthy rank is blamed while the network is whole"},
     {"unreported",
      "if a process is killed or a node loses power, the root knows the end of the ranks on all other nodes"},
-    {"lingers", "if nodes lose power, the root of a tree ends without a wait for the nodes behind them"},
+    {"lingers",
+     "the root ends without a wait for exit reports of nodes that lost power and of ranks that never had the "
+     "roster"},
     {"merged", "the members of a group are the ranks of one launch, and know each other"},
     {"twice", "a rank is one process"},
     {"admitted", "no process takes part without proof, and strangers learn nothing"},

@@ -18,6 +18,10 @@ __wrap__ZN6muster10rendezvous13ControlTypeOfESt4spanIKhLm18446744073709551615EE(
   if (Process* const process = World::Caller(); process != nullptr && type) {
     const KernelMemory kernel;
     process->received.insert({process->phase, static_cast<uint8_t>(*type)});
+    if (*type == ControlType::kAccepted) {
+      const auto acceptance = muster::rendezvous::DecodeAccepted(frame);
+      if (acceptance && !acceptance->ranks.empty()) process->accepted_by = acceptance->ranks.front();
+    }
   }
   return type;
 }

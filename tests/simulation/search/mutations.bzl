@@ -52,6 +52,12 @@ MUTATIONS = {
         "  if (IsBelowALeader()) {",
         "  if (false) {",
     ),
+    "process_without_its_roster_waits_for_the_next_group": (
+        "comm/rendezvous/control",
+        "rejoin_handler.cc",
+        "  if (auto failure = LoseUnformed(source, hello)) return",
+        "  if (auto failure = hello.members.empty() ? LoseUnformed(source, hello) : std::nullopt) return",
+    ),
     "reports_end_with_the_leader_above": (
         "comm/rendezvous/control",
         "control_plane.cc",

@@ -212,6 +212,53 @@ TEST(RejoinHandler, WhoHadConnectedBeforeIsAnsweredToo) {
   EXPECT_TRUE(leader.failures.empty());
 }
 
+// A leader ended after the group had formed, and before it had passed the roster on to rank 2.
+class UnformedTest : public RejoinHandlerTest {
+ protected:
+  // To the report of `self`, a process below rank 1, from the leader of the root's node.
+  Bytes AnswerTo(const ProcessInfo& self) {
+    ProcessInfo lost{"a", 0, self.agreement, {{1, -1, -1, {}}}, EndedWhileForming("rank 1 on a")};
+    const LocalNames names =
+        MakeLocalNames(requests[0].meeting.LocalKey(), "a", requests[0].shared_directories, getuid());
+    Bytes answer;
+    net::FrameStream stream(*loop, DialLocal(names), kLongestMessage);
+    stream.Start([&](ByteView frame) { answer.assign(frame.begin(), frame.end()); }, [](const Error&) {});
+    stream.Send(Encode(HelloOf({lost, self})));
+    EXPECT_TRUE(loop.Until([&] { return !answer.empty(); }));
+    return answer;
+  }
+};
+
+TEST_F(UnformedTest, AProcessWithoutItsRosterReceivesTheEndOfTheProcessAbove) {
+  const Result<Failure> failure = DecodeFailure(AnswerTo(requests[2].self));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error, EndedWhileForming("rank 1 on a"));
+  EXPECT_EQ(failure->rank, 1);
+}
+
+TEST_F(UnformedTest, AProcessWithoutItsRosterReceivesTheFailureOfTheGroup) {
+  first.Kill(1);
+  const Error lost{Code::kPeerLost, "rank 1 on a ended without leaving its group", ""};
+  ASSERT_TRUE(first.AllToldOf(lost));
+  const Result<Failure> failure = DecodeFailure(AnswerTo(requests[2].self));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error, lost);
+}
+
+TEST_F(UnformedTest, AProcessOfTheNextGroupWaitsAlthoughItReportsALoss) {
+  first.Kill(1);
+  ASSERT_TRUE(first.AllToldOf({Code::kPeerLost, "rank 1 on a ended without leaving its group", ""}));
+  ProcessInfo next = requests[2].self;
+  ++next.pid;
+  EXPECT_EQ(ControlTypeOf(AnswerTo(next)), ControlType::kLater);
+}
+
+TEST_F(UnformedTest, AReportedLossIsNoClaimOfARankAtWork) {
+  first[2].plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return first[2].plane().HasLeft(2) && first[0].plane().HasLeft(2); }));
+  EXPECT_EQ(ControlTypeOf(AnswerTo(requests[2].self)), ControlType::kLater);
+}
+
 // `muster check && muster run --nproc-per-node 8`: its ranks are not those of the group at work.
 TEST(RejoinHandler, AWorldOfAnotherSizeWaits) {
   net::TestLoop loop;

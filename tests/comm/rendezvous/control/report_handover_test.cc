@@ -20,11 +20,13 @@ class ReportHandoverTest : public testing::Test {
   }
   void Listen() {
     above = std::make_unique<RejoinHandler>(
-        *loop, std::make_shared<const JoinRequest>(request), false, [](int) { return std::nullopt; },
-        [this](const OrphanReport& report) {
-          taken.push_back(report.group_id);
-          return report.ends.size() == 1 && taken.size() > refused;
-        });
+        *loop, std::make_shared<const JoinRequest>(request), false,
+        RejoinHandler::Group{[](int) { return std::nullopt; },
+                             [this](const OrphanReport& report) {
+                               taken.push_back(report.group_id);
+                               return report.ends.size() == 1 && taken.size() > refused;
+                             },
+                             [](const Hello&, const ProcessInfo&) { return std::nullopt; }});
     above->OpenToOrphans();
   }
   void HandOver(const std::vector<std::string>& hosts) {

@@ -36,6 +36,8 @@ class Above {
 
   // As a root whose group cannot form.
   void AnswerWith(Failure failure) { failure_ = std::move(failure); }
+  // As a process of a group at work, for those of the next.
+  void AnswerLater() { later_ = true; }
   // Hellos have no answer until Accept().
   void HoldBack() { accepts_ = false; }
   void Accept() {
@@ -63,6 +65,7 @@ class Above {
     for (const ProcessInfo& member : hello->members) {
       came.push_back(fmt::format("{}{}", member.refused ? "refused " : "", member.claims.front().rank));
     }
+    if (later_) return link_->Send(EncodeBare(ControlType::kLater));
     if (accepts_) link_->Send(Encode(acceptance_));
     if (failure_) link_->Send(Encode(*failure_));
   }
@@ -73,6 +76,7 @@ class Above {
   std::unique_ptr<net::FrameStream> link_;
   std::optional<Failure> failure_;
   bool accepts_ = true;
+  bool later_ = false;
 };
 
 class JoinerTreeTest : public RequestsTest {
@@ -144,6 +148,24 @@ TEST_F(JoinerTreeTest, ALeaderBelowOneThatEndsNamesItIfItFindsNoOtherProcessAbov
   loop.Settle();
   parent.End();
   ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_EQ(leader.refused()->error, Lost(1).error);
+}
+
+// Seed 7526197 of the simulation: it waited for the end of that group, then for a root until timeouts.rendezvous. The process above
+// was of the next group.
+TEST_F(JoinerTreeTest, ALeaderBelowOneThatEndsDoesNotWaitForAnotherGroup) {
+  Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
+  Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
+  root.AnswerLater();
+  requests[3].timeouts.rendezvous = seconds(1);
+  requests[3].self.claims.front().local_size = 1;
+  TestRank leader(*loop, requests[3]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return !parent.came.empty(); }));
+  loop.Settle();
+  parent.End();
+  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_THAT(root.came, ElementsAre("refused 1", "3"));
   EXPECT_EQ(leader.refused()->error, Lost(1).error);
 }
 
