@@ -22,13 +22,13 @@ stands_in() {
   printf '#!/bin/sh\n%s\n' "$2" >"tools/$1"
   chmod +x "tools/$1"
 }
-# installs_slowly: in the background, as process $slow, until the tarball is written to the pipe.
+# installs_slowly: in the background, as process $slow. It reads the tarball from $pipe.
 installs_slowly() {
   mkdir -p slow
   [[ -p slow/muster-1.0.0-linux-$architecture.tar.gz ]] || mkfifo "slow/muster-1.0.0-linux-$architecture.tar.gz"
   sh "$install" "slow/muster-1.0.0-linux-$architecture.tar.gz" --prefix home >out 2>slowly &
   slow=$!
-  until compgen -G 'home/lib/muster/.new*' >/dev/null; do sleep 0.1; done
+  exec {pipe}>"slow/muster-1.0.0-linux-$architecture.tar.gz"
 }
 # An ordinary user: root may write and remove anything.
 user=()
@@ -174,13 +174,13 @@ waits_for_another() {
 
 # What a killed installation has left is removed by the next one, and by --remove. Several find it at the same time.
 was_killed() {
-  local pid next pids slow
+  local pid next pids slow pipe
   release 1.0.0 "$architecture"
   for next in "$(tarball 1.0.0)" --remove; do
     installs_slowly
     kill -KILL "$slow"
     wait "$slow" 2>/dev/null || true
-    : >slow/muster-*
+    exec {pipe}>&-
     pids=()
     for _ in 1 2 3; do
       timeout 30 sh "$install" "$next" --prefix home >out 2>>printed &
@@ -208,12 +208,13 @@ stopped_in_lock() {
 
 # --remove while a release is unpacked: it waits, and then removes that release.
 removes_meanwhile() {
-  local line from slow
+  local line from slow pipe
   release 1.0.0 "$architecture"
   installs_slowly
-  exec {from}< <(sh "$install" --remove --prefix home 2>&1)
+  exec {from}< <(sh "$install" --remove --prefix home 2>&1 {pipe}>&-)
   while read -r line <&"$from" && [[ $line != *'waiting for'* ]]; do :; done
-  cat "$(tarball 1.0.0)" >slow/*
+  cat "$(tarball 1.0.0)" >&"$pipe" || true
+  exec {pipe}>&-
   wait "$slow" || fail "exit code $?: $(cat slowly)"
   grep -q "muster-1.0.0-linux-$architecture is in " slowly || fail "$(cat slowly)"
   read -r line <&"$from"
