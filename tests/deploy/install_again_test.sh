@@ -148,6 +148,21 @@ cannot_be_removed() {
   refuses "there is no release in $work/home/lib/muster" sh "$install" --remove 1.0.0 --prefix home
 }
 
+# A full disk or quota is a reason to remove a release, and that needs no space.
+removes_without_space() {
+  local why tool
+  release 1.0.0 "$architecture"
+  for why in 'No space left on device' 'Disk quota exceeded'; do
+    installs "$(tarball 1.0.0)"
+    # Whatever makes a file fails.
+    for tool in ln mkdir mktemp cp; do stands_in $tool "echo \"$tool: cannot create '\$*': $why\" >&2; exit 1"; done
+    PATH=$work/tools:$PATH installs --remove
+    prints "cannot make the link $work/home/lib/muster/.lock: $why: going on without it"
+    prints "the releases in $work/home/lib/muster are removed, and the links to them"
+    [[ ! -e home/lib && ! -e home/bin ]] || fail "$(find home)"
+  done
+}
+
 # An installation waits for another one, and names it.
 waits_for_another() {
   local line from other
@@ -440,9 +455,9 @@ for_all_users() {
   [[ $("${user[@]}" "$work/home/bin/muster") == 'muster 1.0.0' ]] || fail 'a user cannot execute it'
 }
 
-cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed waits_for_another
-  was_killed stopped_in_lock removes_meanwhile all_at_once breaks_off with_pip other_architecture another_in_path cannot_execute
-  cannot_compare names_the_reason sums_cannot_be_read takes_other_words for_all_users)
+cases=(starts_meanwhile same_again other_bytes_again removes_one_version refuses_empty_words cannot_be_removed removes_without_space
+  waits_for_another was_killed stopped_in_lock removes_meanwhile all_at_once breaks_off with_pip other_architecture another_in_path
+  cannot_execute cannot_compare names_the_reason sums_cannot_be_read takes_other_words for_all_users)
 [[ $# -lt 2 ]] || cases=("${@:2}")
 for case in "${cases[@]}"; do
   mkdir "$work/$case"
