@@ -6,6 +6,7 @@ import types
 import blocks
 import links
 import options
+import protocols
 import questions
 import transcript
 import words
@@ -123,4 +124,4 @@ def of_options():
 
 
 def problems():
-    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options(), *of_settings()] if not right] + words.self_test() + questions.self_test() + links.self_test()
+    return [what for right, what in [*of_blocks(), *of_transcripts(), *of_options(), *of_settings()] if not right] + words.self_test() + questions.self_test() + links.self_test() + protocols.self_test()
