@@ -81,7 +81,7 @@ Status PeerFailures::Disagree(const Call& mine, int peer, const Call& theirs) {
 }
 
 Status PeerFailures::DisagreedBefore(int peer) {
-  const auto [first, second] = std::minmax(group_.rank(), connections_.WorldRank(peer));
+  const auto [first, second] = std::minmax({group_.rank(), connections_.WorldRank(peer)});
   return Fail(EarlierDisagreement(group_.roster(), first, second, call_));
 }
 

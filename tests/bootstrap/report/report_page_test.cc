@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -219,7 +220,7 @@ double Luminance(const std::string& colour) {
 }
 
 double Contrast(const std::string& one, const std::string& two) {
-  const auto [dark, light] = std::minmax(Luminance(one), Luminance(two));
+  const auto [dark, light] = std::minmax({Luminance(one), Luminance(two)});
   return (light + 0.05) / (dark + 0.05);
 }
 
