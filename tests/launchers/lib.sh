@@ -95,18 +95,18 @@ submit() {
 }
 header=()
 
-# What muster may leave nowhere: a process, a socket, a file in memory.
+# What muster may leave nowhere: a process, a socket, a file in memory. A command that fails finds nothing.
 remains() {
   local node
   "$top/tests/cluster/reap" "$TEST_CLUSTER" --list |
-    awk '$2 ~ /(^|\/)(muster|digits)$/ || $3 ~ /launchers\/(member|at_gate)$/'
+    awk '$2 ~ /(^|\/)(muster|digits)$/ || $3 ~ /launchers\/(member|at_gate)$/' || return
   for node in "${nodes[@]}"; do
-    on "$node" awk -v node="$node" '/@muster|\/muster-/ { print node ": socket " $NF }' /proc/net/unix
-    on "$node" find /dev/shm -name '*muster*' -printf "$node: %p\n"
-    on "$node" ss -Hltn 'sport >= 61000 and sport <= 64999'
+    on "$node" awk -v node="$node" '/@muster|\/muster-/ { print node ": socket " $NF }' /proc/net/unix || return
+    on "$node" find /dev/shm -ignore_readdir_race -name '*muster*' -printf "$node: %p\n" || return
+    on "$node" ss -Hltn 'sport >= 61000 and sport <= 64999' || return
   done
 }
-nothing_remains() { expect 'what remains' "$(remains)" ''; }
+nothing_remains() { expect_output 'what remains' '' remains; }
 
 # If srun kills all ranks of a node, none is left to remove the directory where they met; the user's next start there does.
 next_start_clears() {
