@@ -44,7 +44,7 @@ names_of_debian() {
 
 # Rank 0 listens for the other nodes as well, on the node whose own name is 127.0.1.1.
 names_of_debian_and_an_endpoint() {
-  local rank pids=()
+  local rank code=0 pids=()
   trap names_again EXIT
   hosts_are '127.0.1.1 @' '198.18.1.1 gpu01' '198.18.1.2 gpu02'
   for rank in 0 1; do
@@ -52,17 +52,21 @@ names_of_debian_and_an_endpoint() {
       --set timeouts.rendezvous=20s -- true &
     pids+=($!)
   done
-  for rank in "${pids[@]}"; do wait "$rank" || return; done
+  for rank in "${pids[@]}"; do wait "$rank" || code=$?; done
+  return "$code"
 }
 
 # stores_at ADDRESS: where the store of gpu01 listens, by that name; its messages go to $dir/err.
 stores_at() {
+  local code=0
   fresh
   "$top/tests/cluster/on" gpu01 muster store --listen gpu01:29556 >"$dir/out" 2>"$dir/err" &
-  until_true 20 test -s "$dir/out"
-  kill $!
-  wait $! || true
+  # It ends in any case; the output below is the check.
+  until_true 20 test -s "$dir/out" || true
+  kill $! || true
+  wait $! || code=$?
   expect output "$(cat "$dir/out")" "listening on $1:29556"
+  expect 'exit status' "$code" 0
 }
 
 # The store of a node whose name is 127.0.1.1 there warns; if the name has a second address, that one is taken.
@@ -195,7 +199,8 @@ torch_over_six() {
   PATH=$("$top/tests/python/venv")/bin:$PATH
   two_of_six
   fresh
-  expect 'IPv4 addresses' "$(on gpu03 ip -4 -o addr show scope global; on gpu04 ip -4 -o addr show scope global)" ''
+  expect_output 'IPv4 addresses of gpu03' '' on gpu03 ip -4 -o addr show scope global
+  expect_output 'IPv4 addresses of gpu04' '' on gpu04 ip -4 -o addr show scope global
   on_two sh -c 'echo "$MASTER_ADDR $TORCHELASTIC_USE_AGENT_STORE" >"$1/ranks/$RANK" && exec python "$2"' sh \
     "$dir" "$here/python/gloo.py" >"$dir/out" 2>"$dir/err" || fail "$(cat "$dir/err")"
   expect output "$(grep -v '^\[Gloo\]' "$dir/out")" 'sum 6 of 4'
