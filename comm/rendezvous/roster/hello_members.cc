@@ -102,7 +102,8 @@ std::vector<int> HelloMembers::RanksIn(Source source, const Roster& roster) cons
   for (const auto& [from, member] : below_) {
     if (from != source) continue;
     for (const RankClaim& claim : member.claims) {
-      if (IsMember(roster, member, claim)) ranks.push_back(claim.rank);
+      if (IsMember(roster, member, claim) && FirstLike(member, claim.rank).id == member.id)
+        ranks.push_back(claim.rank);
     }
   }
   return ranks;

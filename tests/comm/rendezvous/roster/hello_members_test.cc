@@ -140,6 +140,21 @@ TEST(HelloMembers, OfTwoProcessesWithOnePidTheSecondIsNoMember) {
   EXPECT_EQ(twice->message, "rank 1 is claimed twice: by pid 1 on gpu02 and by pid 1 on gpu02");
 }
 
+// The failure named "ranks 2,2".
+TEST(HelloMembers, OfTwoProcessesWithOnePidBehindALeaderOneHasTheRank) {
+  const ProcessInfo self = Process(10, 0);
+  HelloMembers members(self);
+  ProcessInfo first = Process(1, 2);
+  first.id = 7;
+  ProcessInfo second = first;
+  second.id = 8;
+  members.Add(1, {{}, {Process(11, 1), first, second}});
+  Roster roster;
+  roster.nodes = {{"gpu02", {}}};
+  roster.members = {{0, 0, 10, {}}, {0, 1, 11, {}}, {0, 2, 1, {}}};
+  EXPECT_THAT(members.RanksIn(1, roster), ElementsAre(1, 2));
+}
+
 TEST(HelloMembers, EachNodeHasAHelloWithItsAddresses) {
   const ProcessInfo self = Process(10, 0);
   HelloMembers members(self);
