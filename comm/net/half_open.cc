@@ -1,17 +1,46 @@
 #include "comm/net/half_open.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 
 namespace muster::net {
+namespace {
+
+// "fd00:0:0:7::/64" of "fd00:0:0:7::1"; empty: no IPv6 address.
+std::string NetworkOf(const std::string& address) {
+  in6_addr ipv6{};
+  const std::string without_scope = address.substr(0, address.find('%'));
+  if (inet_pton(AF_INET6, without_scope.c_str(), &ipv6) != 1) return "";
+  std::fill(std::begin(ipv6.s6_addr) + 8, std::end(ipv6.s6_addr), uint8_t{0});
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET6, &ipv6, text.data(), text.size());
+  return std::string(text.data()) + "/64";
+}
+
+}  // namespace
 
 std::string SourceOf(const SocketAddress& peer) { return peer.IsLoopback() ? "loopback" : peer.Host(); }
 
+std::string HalfOpenTable::CountedAs(const std::string& address) const {
+  if (addresses_.contains(address)) return address;
+  std::string network = NetworkOf(address);
+  const auto found = networks_.find(network);
+  const bool many = found != networks_.end() && found->second >= std::max<size_t>(1, places_ / 4);
+  return many ? network : address;
+}
+
 HalfOpenTable::Id HalfOpenTable::Add(const std::string& address, Clock::time_point now) {
   const Id id = next_++;
-  Address& of = addresses_[address];
-  ++of.connections;
-  of.fresh.emplace(now, id);
-  all_.emplace(id, Entry{address, now});
+  const std::string counted = CountedAs(address);
+  const auto [of, is_new] = addresses_.try_emplace(counted);
+  if (is_new) {
+    if (const std::string network = NetworkOf(counted); !network.empty()) ++networks_[network];
+  }
+  ++of->second.connections;
+  of->second.fresh.emplace(now, id);
+  all_.emplace(id, Entry{counted, now});
   if (full() && !std::exchange(busy_, true)) progress_ = now;
   return id;
 }
@@ -22,7 +51,11 @@ void HalfOpenTable::Remove(Id id) {
   const Entry& entry = found->second;
   const auto address = addresses_.find(entry.address);
   (address->second.*entry.queue).erase({entry.since, id});
-  if (--address->second.connections == 0) addresses_.erase(address);
+  if (--address->second.connections == 0) {
+    const auto network = networks_.find(NetworkOf(entry.address));
+    if (network != networks_.end() && --network->second == 0) networks_.erase(network);
+    addresses_.erase(address);
+  }
   all_.erase(found);
   if (2 * size() < places_) busy_ = crowded_ = false;
 }
@@ -99,7 +132,7 @@ std::optional<HalfOpenTable::Id> HalfOpenTable::VictimFor(const std::string& add
   const Address* busiest = Busiest();
   if (!busiest->silent.empty() && now - busiest->silent.begin()->first >= kShortPatience)
     return busiest->silent.begin()->second;
-  const auto own = addresses_.find(address);
+  const auto own = addresses_.find(CountedAs(address));
   if (own != addresses_.end() && own->second.connections + 1 >= busiest->connections) return std::nullopt;
   for (const Queue* queue : {&busiest->active, &busiest->silent, &busiest->fresh}) {
     if (!queue->empty()) return queue->rbegin()->second;

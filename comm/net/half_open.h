@@ -16,6 +16,10 @@
 //      place of such a silent one, or is refused. Else some addresses that send first messages and keep the
 //      connections could fill all places, and the kernel's queue.
 //
+// The addresses of one IPv6 network (/64) count as themselves until they are a quarter of the places. Further ones count
+// as one: the owner of a network could connect from a new address each time. They are not one from the start, because all nodes
+// of a cluster may be in one network with that owner.
+//
 // A real member sends its first message with the connection and answers within milliseconds, so it keeps its
 // place. Rule 3 may refuse it if an attacker shares its address, or if many members of one address connect and none
 // has proven itself within kShortPatience; it connects again.
@@ -51,7 +55,7 @@ class HalfOpenTable {
 
   explicit HalfOpenTable(size_t places) : places_(places) {}
 
-  // Fresh and silent from `now` on.
+  // Fresh and silent from `now` on. `address`: SourceOf.
   Id Add(const std::string& address, Clock::time_point now);
   void Remove(Id id);
   // A first message has come; the peer owes nothing until SetSilent.
@@ -88,13 +92,15 @@ class HalfOpenTable {
     Clock::time_point since;
     Queue Address::*queue = &Address::fresh;
   };
+  std::string CountedAs(const std::string& address) const;
   const Address* Freshest() const;
   const Address* Busiest() const;
   size_t HalfShare() const;
   void Move(Id id, Queue Address::*queue, Clock::time_point since);
 
   const size_t places_;
-  std::map<std::string, Address> addresses_;
+  std::map<std::string, Address> addresses_;  // by CountedAs()
+  std::map<std::string, size_t> networks_;    // IPv6: the number of their addresses
   std::unordered_map<Id, Entry> all_;
   Id next_ = 1;
   // Since all places were taken, until half of them are free.

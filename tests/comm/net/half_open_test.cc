@@ -61,6 +61,36 @@ TEST_F(HalfOpenTableTest, AddressesWithOneFreshConnectionEachKeepIt) {
   EXPECT_EQ(table.Victim(now), std::nullopt);
 }
 
+// The owner of an IPv6 network connected from a new address each time, and kept each connection for the whole patience.
+TEST(HalfOpenTable, ManyAddressesOfOneNetworkCountAsOne) {
+  const Clock::time_point now{};
+  HalfOpenTable table(16);
+  std::vector<HalfOpenTable::Id> ids;
+  for (int i = 1; i <= 16; ++i) ids.push_back(table.Add("2001:db8:0:7::" + std::to_string(i), now));
+  EXPECT_TRUE(table.full());
+  EXPECT_EQ(table.Victim(now), ids[4]) << "the first four are addresses of their own";
+  table.Remove(ids[4]);
+  table.Add("2001:db8:0:8::1", now);
+  EXPECT_EQ(table.Victim(now), ids[5]);
+  // An address without connections makes room for another of its own.
+  for (size_t i = 5; i < ids.size(); ++i) table.Remove(ids[i]);
+  table.Remove(ids[0]);
+  const auto own = table.Add("2001:db8:0:7::99", now);
+  table.Add("2001:db8:0:7::99", now);
+  for (int i = 0; i < 11; ++i) table.Add("10.0.0." + std::to_string(i), now);
+  EXPECT_EQ(table.Victim(now), own) << "the only one with two connections";
+}
+
+TEST(HalfOpenTable, ALinkIsANetwork) {
+  const Clock::time_point now{};
+  HalfOpenTable table(4);
+  table.Add("fe80::1%eth0", now);
+  const auto second = table.Add("fe80::2%eth0", now);
+  table.Add("fe80::3%eth0", now);
+  table.Add("10.0.0.1", now);
+  EXPECT_EQ(table.Victim(now), second);
+}
+
 TEST_F(HalfOpenTableTest, ASilentOneGivesWayAfterAWhile) {
   const auto first = Add("a");
   const auto began = now;
