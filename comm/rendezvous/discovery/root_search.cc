@@ -45,6 +45,11 @@ std::vector<net::SocketAddress> WithoutLoopback(std::vector<net::SocketAddress> 
   return addresses;
 }
 
+RootDialer::Params WithLeaders(RootDialer::Params params, size_t leaders) {
+  params.leaders = leaders;
+  return params;
+}
+
 std::vector<net::SocketAddress> Candidates(const std::vector<net::SocketAddress>& addresses,
                                            const std::vector<uint16_t>& ports) {
   std::vector<net::SocketAddress> candidates;
@@ -65,7 +70,7 @@ RootSearch::RootSearch(net::EventLoop& loop, Where where, RootDialer::Params par
       where_(std::move(where)),
       names_(loop.mailbox()),
       elsewhere_(loop.mailbox()),
-      dialer_(loop, params, prover, std::move(on_link), std::move(on_rejected)) {
+      dialer_(loop, WithLeaders(params, where_.crowd), prover, std::move(on_link), std::move(on_rejected)) {
   for (const std::string& host : where_.hosts) LookUp(host);
   if (!where_.further_ports) return;
   RootDialer::Further further;
@@ -78,7 +83,6 @@ RootSearch::RootSearch(net::EventLoop& loop, Where where, RootDialer::Params par
     address.set_port(further_ports_->at(index / addresses_.size()));
     return address;
   };
-  further.leaders = where_.crowd;
   dialer_.SetFurther(std::move(further));
 }
 

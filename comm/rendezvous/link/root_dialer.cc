@@ -11,6 +11,7 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/link/handshake_clock.h"
+#include "comm/rendezvous/link/retry_budget.h"
 #include "comm/rendezvous/messages/messages.h"
 
 namespace muster::rendezvous {
@@ -21,9 +22,7 @@ using std::chrono::milliseconds;
 constexpr Duration kFirstPause = milliseconds(5);
 // A peer with a wrong answer is tried again, but rarely.
 constexpr Duration kStrangerPause = milliseconds(1000);
-// A root closes most connections of this node while another user of it opens thousands: only many attempts reach it soon.
-// A foreign process may close each as well. Of more addresses, most are foreign.
-constexpr int kQuickRetries = 500;
+// Of more addresses, most are foreign: no quick attempts.
 constexpr size_t kMostQuick = 64;
 // Between two requests to the kernel of a root, which drops them if the queue of its port is full. Its own repetitions come
 // after 1, 3 and 7 s. The network may be slow: only some are short.
@@ -65,7 +64,7 @@ struct RootDialer::Attempt {
   Duration pause = kFirstPause;
   std::string problem;
   bool answered = false;            // the peer has answered
-  int closed = 0;                   // connections, by the peer
+  RetryBudget retries;              // after connections that the peer has closed
   int requests = 0;                 // connects since the kernel of the peer answered last
   std::optional<size_t> further{};  // its index, of a further address that is being tried
   bool sweeping = false;            // one of swept_
@@ -95,6 +94,7 @@ void RootDialer::AddCandidates(const std::vector<net::SocketAddress>& candidates
     attempts_.push_back(std::make_unique<Attempt>());
     Attempt& attempt = *attempts_.back();
     attempt.address = candidate;
+    attempt.retries = RetryBudget(params_.leaders);
     attempt.timer = loop_.After(Duration::zero(), [this, &attempt] { Try(attempt); });
   }
 }
@@ -108,7 +108,7 @@ void RootDialer::Sweep() {
   const bool strangers = StrangersHoldAll();
   const bool due = strangers || Clock::now() - began_ >= kSweepAfter;
   if (due) TryFurther();
-  sweep_timer_ = loop_.After(due ? PortSweep::Apart(further_.leaders, strangers) : kLookForStrangers,
+  sweep_timer_ = loop_.After(due ? PortSweep::Apart(params_.leaders, strangers) : kLookForStrangers,
                              [this] { Sweep(); });
 }
 
@@ -200,8 +200,8 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
                   // It may have timed out first.
                   if (attempt.handshake->WaitsForProver())
                     problem = ProverHangs(prover_) + ", and " + problem;
-                  const bool quick = error.code == Code::kSystem && ++attempt.closed <= kQuickRetries;
-                  if (quick && attempts_.size() <= kMostQuick) attempt.pause = kFirstPause;
+                  const bool quick = error.code == Code::kSystem && attempt.retries.Take(Clock::now());
+                  if (quick && attempts_.size() <= kMostQuick) attempt.pause = attempt.retries.pause();
                   Retry(attempt, std::move(problem), quick ? Duration::zero() : kStrangerPause);
                 });
   attempt.handshake->Start();

@@ -33,6 +33,7 @@ class RootDialer {
     Duration handshake_timeout{};
     Duration connect_timeout{};
     bool ends_when_rejected = false;  // also by a peer that has not proven to be the root
+    size_t leaders = 1;               // that search the root at the same time
   };
   // Start it before returning: until then it still calls the dialer.
   using OnLink = std::function<void(std::unique_ptr<net::FrameStream> link)>;
@@ -52,7 +53,6 @@ class RootDialer {
   struct Further {
     std::function<size_t()> count;  // may grow
     std::function<net::SocketAddress(size_t index)> at;
-    size_t leaders = 1;  // that try at the same time
   };
   void SetFurther(Further further);
 
