@@ -115,7 +115,7 @@ void RootSearch::LookUp(const std::string& host) {
           name_problem_.clear();
           OnAddresses(*found->addresses);
           if (LeadsHere(*found->addresses)) LookElsewhere(host);
-          After(AfterAnAnswer(), [this, host] { LookUp(host); });
+          After(PauseAfterAnAnswer(where_), [this, host] { LookUp(host); });
           if (found->own && where_.on_own_host) std::exchange(where_.on_own_host, nullptr)();
           return;
         }
@@ -125,9 +125,9 @@ void RootSearch::LookUp(const std::string& host) {
       });
 }
 
-Duration RootSearch::AfterAnAnswer() const {
-  const size_t queries = where_.crowd * where_.hosts.size();
-  return std::max(where_.look_up_again, kQueriesApart * static_cast<Duration::rep>(queries));
+Duration PauseAfterAnAnswer(const RootSearch::Where& where) {
+  const size_t queries = where.crowd * where.hosts.size();
+  return std::max(where.look_up_again, kQueriesApart * static_cast<Duration::rep>(queries)) + Stagger(queries);
 }
 
 void RootSearch::After(Duration pause, std::function<void()> step) {

@@ -49,7 +49,6 @@ class RootSearch : public RootFinder {
   void LookUp(const std::string& host);
   void LookElsewhere(const std::string& host);
   void OnAddresses(std::vector<net::SocketAddress> addresses);
-  Duration AfterAnAnswer() const;
   void After(Duration pause, std::function<void()> step);
 
   net::EventLoop& loop_;
@@ -63,5 +62,8 @@ class RootSearch : public RootFinder {
   std::string name_problem_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
+
+// Until a name is looked up again after an answer. Random: leaders that start together do not ask in step.
+Duration PauseAfterAnAnswer(const RootSearch::Where& where);
 
 }  // namespace muster::rendezvous

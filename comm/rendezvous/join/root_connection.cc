@@ -74,9 +74,20 @@ std::string DescribeStandIn(const Meeting& meeting, const std::string& node) {
                      by_host ? "MASTER_ADDR=" : "the endpoint ", RootHosts(meeting).front(), node);
 }
 
+namespace {
+
+// Without a list: all nodes have as many ranks as this one, or one if their number is unknown.
+size_t LikelyNodes(const ProcessInfo& self) {
+  const int local = std::max(1, self.claims.empty() ? 1 : self.claims.front().local_size);
+  return static_cast<size_t>(std::max(1, self.agreement.world_size / local));
+}
+
+}  // namespace
+
 RootSearch::Where WhereToSearch(const JoinRequest& request) {
   RootSearch::Where where{RootHosts(request.meeting), {}};
-  where.crowd = std::max<size_t>(1, request.meeting.placement.nodes.size());
+  const size_t nodes = request.meeting.placement.nodes.size();
+  where.crowd = nodes > 0 ? nodes : LikelyNodes(request.self);
   std::vector<Ladder> ladders = RootLadders(request);
   where.ports = ladders.front()(kLadderLength);
   if (ladders.size() > 1) where.later_ports = ladders[1](kLadderLength);

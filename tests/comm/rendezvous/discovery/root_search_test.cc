@@ -114,6 +114,26 @@ TEST_F(RootSearchTest, AnAddressThatIsOutOfDateIsReplaced) {
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
+// A thousand leaders were one burst each 20 s.
+TEST(PauseAfterAnAnswer, SpreadsTheQuestionsOfACrowd) {
+  RootSearch::Where where{{"job-0"}, {1}};
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_GE(PauseAfterAnAnswer(where), seconds(5));
+    EXPECT_LE(PauseAfterAnAnswer(where), seconds(5) + std::chrono::milliseconds(20));
+  }
+  where.crowd = 1000;
+  Duration least = PauseAfterAnAnswer(where);
+  Duration most = least;
+  for (int i = 0; i < 200; ++i) {
+    const Duration pause = PauseAfterAnAnswer(where);
+    least = std::min(least, pause);
+    most = std::max(most, pause);
+  }
+  EXPECT_GE(least, seconds(20));
+  EXPECT_LE(most, seconds(40));
+  EXPECT_GE(most - least, seconds(10));
+}
+
 TEST_F(RootSearchTest, AnotherMachineIsNotThisOne) {
   int own = 0;
   Search({"192.0.2.1"}, {net::FreePort()}, [&] { ++own; });

@@ -94,6 +94,19 @@ TEST(WhereToSearch, AtTheEndpointItsPortAlone) {
   EXPECT_EQ(where.crowd, 2u);
 }
 
+// All leaders asked the name service in the same second.
+TEST(WhereToSearch, WithoutAListOfNodesTheRanksTellHowManySearch) {
+  JoinRequest request;
+  request.meeting = MeetingBy(FindRoot::kEndpoint);
+  request.meeting.placement = {};
+  EXPECT_EQ(WhereToSearch(request).crowd, 1u);
+  request.self.agreement.world_size = 8000;
+  request.self.claims = {{0, -1, -1, {}}};
+  EXPECT_EQ(WhereToSearch(request).crowd, 8000u);
+  request.self.claims = {{0, 0, 8, {}}};
+  EXPECT_EQ(WhereToSearch(request).crowd, 1000u);
+}
+
 TEST(WhereToSearch, OnALadderItsFirstPortsAndLaterTheRest) {
   JoinRequest request;
   request.meeting = MeetingBy(FindRoot::kSearch);
