@@ -1,9 +1,7 @@
 #include "bootstrap/environment/tuple_reader.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "comm/base/parse.h"
+#include "comm/loopback_name.h"
 
 namespace muster {
 namespace {
@@ -150,9 +148,7 @@ void ReadJobId(const Environment& environment, std::initializer_list<std::string
 }
 
 bool IsLoopback(std::string_view host) {
-  constexpr std::string_view kNames[] = {"localhost", "localhost4", "localhost6", "ip6-localhost", "::1"};
-  return std::ranges::find(kNames, host) != std::end(kNames) || host.starts_with("localhost.") ||
-         host.starts_with("127.");
+  return IsLoopbackName(host) || host == "::1" || host.starts_with("127.");
 }
 
 bool IsAnyAddress(std::string_view host) { return host == "0.0.0.0" || host == "::"; }

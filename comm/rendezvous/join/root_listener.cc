@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "comm/auth/crypto.h"
 #include "comm/base/bytes.h"
 #include "comm/log/log.h"
+#include "comm/loopback_name.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/link/names.h"
@@ -33,10 +32,7 @@ std::string ListenHost(const JoinRequest& request) {
 
 // By a name that is loopback on every node.
 bool IsLoopbackEndpoint(const JoinRequest& request) {
-  constexpr std::string_view kNames[] = {"localhost", "localhost4", "localhost6", "ip6-localhost"};
-  if (request.meeting.find_root != FindRoot::kEndpoint) return false;
-  const std::string& host = request.meeting.endpoint->host;
-  return std::ranges::find(kNames, host) != std::end(kNames) || host.starts_with("localhost.");
+  return request.meeting.find_root == FindRoot::kEndpoint && IsLoopbackName(request.meeting.endpoint->host);
 }
 
 // The meeting names a host on which the root must be.
@@ -93,8 +89,9 @@ RootListener::~RootListener() { Close(); }
 
 void RootListener::Start() {
   const bool published = request_.meeting.find_root == FindRoot::kEndpointStore;
-  if (listen_ == net::SocketAddress::AnyIpv6(0) && !published) TryToBind();
-  if (published || NamesTheHost(request_)) LookUp();
+  const bool loopback = IsLoopbackEndpoint(request_);
+  if ((listen_ == net::SocketAddress::AnyIpv6(0) && !published) || loopback) TryToBind();
+  if (published || (NamesTheHost(request_) && !loopback)) LookUp();
 }
 
 void RootListener::LookUp() {

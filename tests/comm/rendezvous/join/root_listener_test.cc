@@ -116,6 +116,20 @@ TEST_F(RootListenerTest, AnEndpointAtLocalhostListensOnLoopbackAlone) {
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
+// A minimal container has no /etc/hosts.
+TEST_F(RootListenerTest, AnEndpointAtLocalhostNeedsNoNameService) {
+  for (const char* const host : {"localhost", "ip6-loopback"}) {
+    net::SetName(host, "");
+    request.meeting.endpoint = Endpoint{host, net::FreePort()};
+    accepted.clear();
+    dialed.clear();
+    Start();
+    DialAt("127.0.0.1", {request.meeting.endpoint->port});
+    ASSERT_TRUE(loop.Until([&] { return Linked(); })) << host;
+  }
+  net::SetName("localhost", "127.0.0.1");
+}
+
 // The other nodes may know another address of this node by its name.
 TEST_F(RootListenerTest, AtTheNameOfANodeItListensOnAllAddresses) {
   const auto interfaces = net::LocalInterfaces();
