@@ -17,7 +17,6 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr Duration kBindAgain = std::chrono::milliseconds(200);
-constexpr Duration kLookUpAgain = std::chrono::seconds(1);
 
 std::string ListenHost(const JoinRequest& request) {
   switch (request.meeting.find_root) {
@@ -66,7 +65,8 @@ std::vector<Ladder> RootLadders(const JoinRequest& request) {
 }
 
 RootListener::RootListener(net::EventLoop& loop, const JoinRequest& request, auth::Prover& prover,
-                           AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced)
+                           AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced,
+                           Duration look_up_again)
     : loop_(loop),
       request_(request),
       method_(prover.method()),
@@ -81,6 +81,7 @@ RootListener::RootListener(net::EventLoop& loop, const JoinRequest& request, aut
                   on_link(std::move(link), peer);
                 }),
       on_misplaced_(std::move(on_misplaced)),
+      look_up_again_(look_up_again),
       names_(loop.mailbox()),
       host_(ListenHost(request)),
       listen_(ListenAddress(request)) {}
@@ -139,7 +140,7 @@ void RootListener::OnName(const OwnName& name) {
     // The record of a pod that was restarted is stale for a while.
     const bool everywhere = listen_ == net::SocketAddress::AnyIpv6(0);
     if (everywhere && !std::exchange(elsewhere_before_, true)) {
-      name_timer_ = loop_.After(kLookUpAgain, [this] { LookUp(); });
+      name_timer_ = loop_.After(look_up_again_, [this] { LookUp(); });
       return;
     }
     return on_misplaced_({Code::kConfiguration,
@@ -149,7 +150,7 @@ void RootListener::OnName(const OwnName& name) {
   }
   // The name of a pod is published seconds after its start.
   if (!name_problem_.empty()) {
-    name_timer_ = loop_.After(kLookUpAgain, [this] { LookUp(); });
+    name_timer_ = loop_.After(look_up_again_, [this] { LookUp(); });
   } else if (listen_ != net::SocketAddress::AnyIpv6(0)) {
     TryToBind();
   }

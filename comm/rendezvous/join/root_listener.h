@@ -32,9 +32,12 @@ class RootListener {
   // Error: kConfiguration.
   using OnMisplaced = std::function<void(const Error& error)>;
 
+  static constexpr Duration kLookUpAgain = std::chrono::seconds(1);
+
   // The references must outlive it.
   RootListener(net::EventLoop& loop, const JoinRequest& request, auth::Prover& prover,
-               AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced);
+               AuthenticatingAcceptor::OnLink on_link, OnMisplaced on_misplaced,
+               Duration look_up_again = kLookUpAgain);
   RootListener(const RootListener&) = delete;
   RootListener& operator=(const RootListener&) = delete;
   ~RootListener();
@@ -69,6 +72,7 @@ class RootListener {
   const AuthMethod method_;
   AuthenticatingAcceptor listener_;
   OnMisplaced on_misplaced_;
+  const Duration look_up_again_;
   std::unique_ptr<RootAnnouncer> announcer_;
   net::ThreadWorker names_;
   const std::string host_;                   // the one at which the other processes search the root

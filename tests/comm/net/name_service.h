@@ -3,10 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace muster::net {
 
 // `address`: numeric; empty: "Temporary failure in name resolution".
 void SetName(const std::string& name, const std::string& address);
+// The answers in turn; the last one is given from then on.
+void SetName(const std::string& name, std::vector<std::string> addresses);
+// Since the name was set.
+int AnswersFor(const std::string& name);
 
 }  // namespace muster::net

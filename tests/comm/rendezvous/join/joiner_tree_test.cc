@@ -10,12 +10,12 @@
 #include "comm/rendezvous/join/joiner.h"
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "comm/rendezvous/link/names.h"
+#include "comm/rendezvous/link/root_dialer.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::rendezvous {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -126,15 +126,32 @@ TEST_F(JoinerTreeTest, HellosFromBelowGoUpOnceTheLeaderHasBeenAccepted) {
   Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
   root.HoldBack();
   TestRank parent(*loop, requests[1]);
-  TestRank leader(*loop, requests[5]);
   parent.Start();
-  leader.Start();
   ASSERT_TRUE(loop.Until([&] { return !root.came.empty(); }));
-  loop.For(milliseconds(500));
+  // The leader below.
+  std::unique_ptr<net::FrameStream> link;
+  std::vector<std::optional<ControlType>> answers;
+  const std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
+  RootDialer dialer(
+      *loop, RootDialer::Params{auth::MeetingIdOf(requests[5].meeting.key), seconds(10), seconds(10)}, *prover,
+      [&](std::unique_ptr<net::FrameStream> to_parent) {
+        link = std::move(to_parent);
+        link->Start([&](ByteView frame) { answers.push_back(ControlTypeOf(frame)); }, [](const Error&) {});
+        link->Send(Encode(HelloOf({requests[5].self})));
+      },
+      nullptr);
+  std::vector<net::SocketAddress> candidates;
+  for (const uint16_t port : RootLadders(requests[5]).front()(kLadderLength))
+    candidates.push_back(*net::SocketAddress::FromNumeric("127.0.0.2", port));
+  dialer.AddCandidates(candidates);
+  ASSERT_TRUE(loop.Until([&] { return link != nullptr; }));
+  loop.Settle();
   EXPECT_THAT(root.came, ElementsAre("1"));
+  EXPECT_THAT(answers, IsEmpty());
   root.Accept();
-  ASSERT_TRUE(loop.Until([&] { return root.came.size() == 2; }));
+  ASSERT_TRUE(loop.Until([&] { return root.came.size() == 2 && !answers.empty(); }));
   EXPECT_THAT(root.came, ElementsAre("1", "5"));
+  EXPECT_THAT(answers, ElementsAre(ControlType::kAccepted));
 }
 
 // The root may have ended as well.
