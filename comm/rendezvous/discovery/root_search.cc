@@ -127,7 +127,8 @@ void RootSearch::LookUp(const std::string& host) {
 
 Duration PauseAfterAnAnswer(const RootSearch::Where& where) {
   const size_t queries = where.crowd * where.hosts.size();
-  return std::max(where.look_up_again, kQueriesApart * static_cast<Duration::rep>(queries)) + Stagger(queries);
+  return std::max(where.look_up_again, kQueriesApart * static_cast<Duration::rep>(queries)) +
+         Stagger(queries);
 }
 
 void RootSearch::After(Duration pause, std::function<void()> step) {

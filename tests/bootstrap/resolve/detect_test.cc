@@ -153,7 +153,8 @@ TEST(Master, OfAHostAloneIsIgnoredWithAWarning) {
 }
 
 TEST(Master, MayBeThisHostByAnyName) {
-  for (const char* name : {"localhost", "localhost.localdomain", "localhost4", "ip6-loopback", "127.0.1.1", "::1"})
+  for (const char* name :
+       {"localhost", "localhost.localdomain", "localhost4", "ip6-loopback", "127.0.1.1", "::1"})
     EXPECT_TRUE(IsLoopback(name)) << name;
   for (const char* name : {"localhost-1", "n1", "10.0.0.1", "", "fd00::1", "0.0.0.0", "::"})
     EXPECT_FALSE(IsLoopback(name)) << name;

@@ -25,9 +25,7 @@ std::map<std::string, Name>& Names() {
 
 }  // namespace
 
-void SetName(const std::string& name, const std::string& address) {
-  SetName(name, std::vector{address});
-}
+void SetName(const std::string& name, const std::string& address) { SetName(name, std::vector{address}); }
 
 void SetName(const std::string& name, std::vector<std::string> addresses) {
   const std::lock_guard lock(mutex);

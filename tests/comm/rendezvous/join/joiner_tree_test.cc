@@ -133,7 +133,8 @@ TEST_F(JoinerTreeTest, HellosFromBelowGoUpOnceTheLeaderHasBeenAccepted) {
   std::vector<std::optional<ControlType>> answers;
   const std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
   RootDialer dialer(
-      *loop, RootDialer::Params{auth::MeetingIdOf(requests[5].meeting.key), seconds(10), seconds(10)}, *prover,
+      *loop, RootDialer::Params{auth::MeetingIdOf(requests[5].meeting.key), seconds(10), seconds(10)},
+      *prover,
       [&](std::unique_ptr<net::FrameStream> to_parent) {
         link = std::move(to_parent);
         link->Start([&](ByteView frame) { answers.push_back(ControlTypeOf(frame)); }, [](const Error&) {});
