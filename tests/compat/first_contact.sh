@@ -21,7 +21,7 @@ has_packages() {
 }
 
 has_no_compiler() {
-  expect 'compilers' "$(as_user ctl 'type -P cc c++ gcc g++ clang make || true')" ''
+  expect_output 'compilers' '' as_user ctl 'type -P cc c++ gcc g++ clang make || true'
 }
 
 # accuracy_of NODE COMMAND LINE: one group prints it once; ranks that do not meet print it once each.
@@ -112,7 +112,7 @@ deb_is_installed() {
 /usr/share/man/man1/muster-run.1.gz
 launch"
   expect_like 'the library' "$(on gpu01 ldconfig -p)" '*libmuster.so.0 (libc6,x86-64) => */lib/libmuster.so.0*'
-  expect 'changed files' "$(on gpu01 dpkg --verify muster)" ''
+  expect_output 'changed files' '' on gpu01 dpkg --verify muster
 }
 deb_classifies() { classifies : 'digits/digits --data digits/data/digits.csv'; }
 deb_is_removed() {

@@ -52,7 +52,7 @@ wheel_installed() {
   python3 -m venv "$files/venv"
   files_of "$files/venv" >"$files/before"
   in_venv pip install --quiet --no-index --no-deps "$files"/wheel/*.whl
-  expect 'the command' "$(in_venv muster --version)" "$(muster --version)"
+  expect_output 'the command' "$(muster --version)" "$files/venv/bin/muster" --version
   cmp "$files/venv/bin/muster" "$files/wheel_programs/bin/muster"
 }
 
@@ -76,7 +76,7 @@ wheel_editable() {
   mkdir "$files/clone"
   cp -rL "$top/bootstrap/python/." "$files/clone"
   MUSTER_NATIVE=$files/wheel_programs with_tools pip install --quiet --no-index --no-build-isolation --editable "$files/clone"
-  expect 'the command' "$(in_venv muster --version)" "$(muster --version)"
+  expect_output 'the command' "$(muster --version)" "$files/venv/bin/muster" --version
   expect 'the library' "$(readlink "$files/clone/muster/libmuster.so.0")" "$files/wheel_programs/lib/libmuster.so.0"
   echo '__version__ = "7"' >>"$files/clone/muster/__init__.py"
   expect 'the module' "$(cd / && in_venv python -c 'import muster; print(muster.init().size, muster.__version__, muster.__file__)')" \
@@ -102,7 +102,7 @@ wheel_sdist() {
   expect_like 'without Bazel' "$said" '*Bazel is not installed*pip install --only-binary :all: muster-hpc*'
   in_venv env PYTHONPATH="$(echo "$tools"/lib/python3*/site-packages)" pip install --quiet --no-index --no-deps --no-build-isolation \
     "$files"/sdist/*.tar.gz
-  expect 'the command' "$(in_venv muster --version)" "$(muster --version)"
+  expect_output 'the command' "$(muster --version)" "$files/venv/bin/muster" --version
   wheel_in_srun muster run --
   in_venv pip uninstall --quiet --yes muster-hpc
 }

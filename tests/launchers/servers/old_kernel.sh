@@ -16,8 +16,8 @@ has_no_pidfd() {
   local ask='import os
 try: os.close(os.pidfd_open(os.getpid()))
 except OSError as error: print(error.strerror)'
-  expect 'pidfd_open under muster' "$(step -N1 -n1 muster run -- /usr/bin/python3 -c "$ask")" "$1"
-  expect 'pidfd_open beside it' "$(step -N1 -n1 /usr/bin/python3 -c "$ask")" ''
+  expect_output 'pidfd_open under muster' "$1" step -N1 -n1 muster run -- /usr/bin/python3 -c "$ask"
+  expect_output 'pidfd_open beside it' '' step -N1 -n1 /usr/bin/python3 -c "$ask"
 }
 
 in_layout() {
