@@ -37,7 +37,7 @@ void ConnectionSet::SendLeave() {
     if (connection) connection->SendLeave(communicator_);
   }
   // A peer that waits for this rank on an unused connection must not take its end for a crash.
-  for (ProvenLink& link : mesh_->TakeUnused(communicator_, purpose_)) {
+  for (ProvenLink& link : mesh_->End(communicator_, purpose_)) {
     Connection(std::move(link)).SendLeave(communicator_);
   }
 }

@@ -98,7 +98,9 @@ void StallMonitor::CollectAnswers() {
       ++entry;
       continue;
     }
-    if (state == Inquiry::State::kRefused && mesh_.SharesNode(entry->first)) gone_ = entry->first;
+    const bool gone = state == Inquiry::State::kRefused || state == Inquiry::State::kLeft;
+    // Of another node the last data may still be on the way, and "refused" may come from a firewall.
+    if (gone && mesh_.SharesNode(entry->first)) gone_ = entry->first;
     mesh_.Drop(entry->second);
     entry = asked_.erase(entry);
   }

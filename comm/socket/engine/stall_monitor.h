@@ -2,7 +2,8 @@
 //   after 50 ms without progress  it notes in the call history the ranks that it waits for, for surveys
 //   after `straggler_after`       it notifies the control plane, which logs the missing ranks
 //   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
-//                                 the group, and a peer of this node without a listener has gone
+//                                 the group, and a peer of this node without a listener has gone, and so has one
+//                                 that has left the communicator
 //
 // Threads: one. Nothing here blocks. Costs nothing while an operation makes progress.
 #pragma once
@@ -44,7 +45,7 @@ class StallMonitor {
   Deadline wake() const;
   // Some question is open: its answer wakes a Waker.
   bool Asking() const { return !asked_.empty(); }
-  // A peer that has ended without a leave message.
+  // A peer that has left, without a leave message to this rank.
   std::optional<int> Gone() const { return gone_; }
 
  private:

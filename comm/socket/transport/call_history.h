@@ -26,6 +26,7 @@ enum class Standing : uint8_t {
   kElsewhere = 0,  // not in it (before or after), or the communicator is unknown here
   kSame = 1,       // in the same call
   kDisagrees = 2,  // in another call of that number, or it was
+  kLeft = 3,       // it has left the communicator
 };
 
 // A peer's call that differs from this rank's.

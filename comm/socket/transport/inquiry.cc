@@ -10,7 +10,7 @@
 namespace muster::socket {
 
 std::optional<Standing> DecodeAnswer(const AnswerBytes& bytes) {
-  if (bytes[0] > static_cast<uint8_t>(Standing::kDisagrees)) return std::nullopt;
+  if (bytes[0] > static_cast<uint8_t>(Standing::kLeft)) return std::nullopt;
   return static_cast<Standing>(bytes[0]);
 }
 
@@ -71,7 +71,9 @@ void Inquiry::OnAnswer() {
   const Shake shake = messages_.Read(fd_.get(), bytes);
   if (shake == Shake::kPending) return;
   if (shake == Shake::kRejected) LogWarning("an answer of rank {} was changed on the way; ignored", peer_);
-  Close(shake == Shake::kDone && DecodeAnswer(bytes) ? State::kAnswered : State::kFailed);
+  const std::optional<Standing> answer = shake == Shake::kDone ? DecodeAnswer(bytes) : std::nullopt;
+  if (!answer) return Close(State::kFailed);
+  Close(*answer == Standing::kLeft ? State::kLeft : State::kAnswered);
 }
 
 InquiryServer::~InquiryServer() {

@@ -62,6 +62,7 @@ class Inquiry {
   enum class State {
     kOpen,  // not answered; the peer may be busy with the user's program
     kAnswered,
+    kLeft,     // the peer has left the communicator
     kRefused,  // the peer's listener is gone: the peer has ended
     kFailed,   // no answer could be obtained
   };

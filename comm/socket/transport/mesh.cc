@@ -10,9 +10,13 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
+#include "comm/socket/transport/connection.h"
 
 namespace muster::socket {
 namespace {
+
+// A program may split for every step of its work.
+constexpr size_t kRememberedEnds = 4096;
 
 GroupMember MembershipOf(const Group& group, auth::CipherSet ciphers) {
   return {group.rank(), group.roster().size(), group.key(), group.roster().group_id, ciphers};
@@ -147,6 +151,10 @@ bool Mesh::SettleDials() {
 }
 
 void Mesh::Settle(const LinkKey& key, Dial& dial) {
+  if (ended_.contains(key.communicator)) {
+    if (dial.state() == Dial::State::kConnected) SayLeft(key, dial.TakeConnection());
+    return;
+  }
   if (dial.state() == Dial::State::kConnected) {
     call_back_at_.erase(key);
     connected_.insert(key);
@@ -206,6 +214,7 @@ bool Mesh::SettleQuestions() {
 
 void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
   if (key.purpose == Purpose::kInquiry) return server_.Receive(key.peer, std::move(link));
+  if (ended_.contains(key.communicator)) return SayLeft(key, std::move(link));
   if (key.peer < self_.rank) TellOneWay(key);
   dials_.erase(key);
   unreached_.erase(key);
@@ -214,6 +223,10 @@ void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
   connected_.insert(key);
   ready_.emplace(key, std::move(link));
   arrived_ = true;
+}
+
+void Mesh::SayLeft(const LinkKey& key, ProvenLink link) {
+  Connection(std::move(link)).SendLeave(key.communicator);
 }
 
 // A lower rank's connection and an own one must never both be taken. One that is not needed yet is tried
@@ -268,8 +281,13 @@ LinkState Mesh::Take(const LinkKey& key) {
   return state;
 }
 
-std::vector<ProvenLink> Mesh::TakeUnused(uint64_t communicator, Purpose purpose) {
+std::vector<ProvenLink> Mesh::End(uint64_t communicator, Purpose purpose) {
   const std::lock_guard lock(mutex_);
+  if (ended_.insert(communicator).second) ended_in_order_.push_back(communicator);
+  if (ended_in_order_.size() > kRememberedEnds) {
+    ended_.erase(ended_in_order_.front());
+    ended_in_order_.pop_front();
+  }
   std::vector<ProvenLink> unused;
   for (auto& [key, link] : ready_) {
     if (key.communicator == communicator && key.purpose == purpose) unused.push_back(std::move(link));
@@ -345,7 +363,8 @@ void Mesh::RemoveCallHistory(uint64_t communicator) {
 
 Standing Mesh::Respond(int from, const Call& call) {
   const auto found = histories_.find(call.communicator);
-  if (found == histories_.end()) return Standing::kElsewhere;
+  if (found == histories_.end())
+    return ended_.contains(call.communicator) ? Standing::kLeft : Standing::kElsewhere;
   std::optional<Mismatch> mismatch;
   const Standing answer = found->second->Ask(from, call, mismatch);
   if (mismatch) {

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -87,8 +88,9 @@ class Mesh {
   // ready nor failed: a Waker is written to when that changes.
   LinkState Take(const LinkKey& key);
 
-  // Connections of a communicator that have come and were never taken.
-  std::vector<ProvenLink> TakeUnused(uint64_t communicator, Purpose purpose);
+  // This rank has left `communicator`. Returns the connections that have come and were never taken. A later one
+  // of either purpose receives a leave message: its peer must not wait for this rank until the deadline.
+  std::vector<ProvenLink> End(uint64_t communicator, Purpose purpose);
 
   // Wakes the ranks that poll this Mesh, for once.
   void Wake() {
@@ -123,6 +125,7 @@ class Mesh {
   bool IsPending(const LinkKey& key) const;
   bool Wants(const LinkKey& key) const;
   void OnArrival(const LinkKey& key, ProvenLink link);
+  static void SayLeft(const LinkKey& key, ProvenLink link);
   void TellOneWay(const LinkKey& key);
   void CallBack();
   bool GiveUp();
@@ -151,6 +154,8 @@ class Mesh {
   };
   std::map<LinkKey, Unreached> unreached_;  // lower ranks that may still call back
   std::set<int> told_one_way_;              // nodes that the log has named
+  std::set<uint64_t> ended_;                // communicators
+  std::deque<uint64_t> ended_in_order_;
   std::map<uint64_t, std::shared_ptr<CallHistory>> histories_;
   std::map<uint64_t, Question> questions_;
   uint64_t next_inquiry_ = 1;

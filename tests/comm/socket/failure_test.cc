@@ -153,6 +153,29 @@ TEST(Leave, IsNoticedWithoutAConnectionOnTheSameNode) {
   }
 }
 
+// The leaver's process and its other communicators live on, and it never connected in this one.
+TEST(Leave, OfASplitCommunicatorIsNoticedWithoutAConnection) {
+  SocketOptions options = Impatient();
+  options.call_back_after = milliseconds(20);
+  const CallOptions limit{.timeout = std::chrono::seconds(10)};
+  for (const std::vector<int>& layout : {BlockLayout({2}), BlockLayout({1, 1})}) {
+    for (const int leaver : {0, 1}) {
+      FakeWorld world(layout, options);
+      const std::string left = fmt::format("rank {} on gpu0{} left the group before Barrier #1", leaver,
+                                           layout[static_cast<size_t>(leaver)] + 1);
+      EXPECT_THAT(world.Messages([&](Communicator& c) -> Status {
+        MUSTER_TRY(std::unique_ptr<Communicator> part, c.Split(0, 0));
+        if (c.rank() != leaver) return part->Barrier(limit);
+        part.reset();
+        int32_t value = 0;
+        return c.Recv(HostBuffer(std::span(&value, 1)), 1 - leaver, limit);
+      }),
+                  Each(left));
+      EXPECT_EQ(world.state().failure()->code, Code::kPeerLost);
+    }
+  }
+}
+
 TEST(Leave, IsNoFailureWhenNobodyWaits) {
   FakeWorld world(BlockLayout({2, 2}));
   world.Run([](Communicator& c) { ASSERT_EQ(MessageOf(c.Barrier()), ""); });
