@@ -39,8 +39,13 @@ std::string ClosedText(int error_number) {
 }  // namespace
 
 Dial::Dial(net::EventLoop& loop, const GroupMember& self, const LinkKey& key, DialStages stages,
-           Duration connect_timeout)
-    : loop_(loop), self_(self), key_(key), stages_(std::move(stages)), connect_timeout_(connect_timeout) {
+           Duration connect_timeout, bool gone)
+    : loop_(loop),
+      self_(self),
+      key_(key),
+      stages_(std::move(stages)),
+      connect_timeout_(connect_timeout),
+      refused_(gone || !stages_.empty()) {
   StartStage();
 }
 

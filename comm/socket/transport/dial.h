@@ -33,9 +33,10 @@ class Dial {
  public:
   enum class State { kTrying, kConnected, kFailed };
 
-  // `self` and `loop` outlive it. `connect_timeout` bounds each wait for the kernel to connect.
+  // `self` and `loop` outlive it. `connect_timeout` bounds each wait for the kernel to connect. `gone`: if there are
+  // no stages, the reason is that the peer has ended.
   Dial(net::EventLoop& loop, const GroupMember& self, const LinkKey& key, DialStages stages,
-       Duration connect_timeout);
+       Duration connect_timeout, bool gone = false);
   Dial(const Dial&) = delete;
   Dial& operator=(const Dial&) = delete;
   ~Dial();
@@ -53,7 +54,7 @@ class Dial {
   ProvenLink TakeConnection() { return std::move(connected_); }
   // kFailed: "10.1.0.2:40001: Connection refused, 10.2.0.2:40001: No route to host".
   std::string Tried() const;
-  // kFailed: no process listens at any address.
+  // kFailed: no process listens at any address. Without an address: `gone`.
   bool refused() const { return refused_; }
 
  private:
@@ -104,7 +105,7 @@ class Dial {
   bool queue_was_full_ = false;  // of any: its owner is there
   Deadline queue_by_ = Deadline::Never();
   bool proving_ = false;  // one attempt is past its reply
-  bool refused_ = true;
+  bool refused_;
   std::vector<std::string> tried_;  // of the stages before
   ProvenLink connected_;
 };

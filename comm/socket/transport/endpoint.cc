@@ -155,6 +155,7 @@ std::optional<net::PrivateDirectory> SocketEndpoint::FindDirectory(const std::st
 }
 
 const net::PrivateDirectory* SocketEndpoint::Known(const std::string& unix_name) const {
+  if (unix_name.empty()) return nullptr;
   const auto found = std::ranges::find_if(
       known_, [&](const net::PrivateDirectory& directory) { return directory.Has(unix_name); });
   return found == known_.end() ? nullptr : &*found;

@@ -69,6 +69,9 @@ class SocketEndpoint {
   std::optional<net::SocketAddress> Find(const std::string& unix_name);
   std::optional<net::PrivateDirectory> FindDirectory(const std::string& name);
 
+  // Whether its own socket is where peers look for it, as of the last Find that found nothing.
+  bool SeesItself() const { return Known(address_.unix_name) != nullptr; }
+
   // The private directory of its socket; absent if it has none.
   std::optional<net::PrivateDirectory> directory() const;
 

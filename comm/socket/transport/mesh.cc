@@ -170,17 +170,14 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
   }
   std::string tried = dial.Tried();
   const bool nowhere = tried.empty();
-  if (nowhere) tried = "it has no address that this node could reach";
+  if (nowhere) tried = WhyNowhere(key.peer);
   if (SharesNode(key.peer)) {
-    // In another network namespace a missing socket does not prove that the peer has gone.
-    const bool apart =
-        Apart(addresses_[static_cast<size_t>(key.peer)], addresses_[static_cast<size_t>(self_.rank)]);
-    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused() && !(nowhere && apart)});
+    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused()});
     return;
   }
   // From another node "refused" may come from a firewall, but more often the peer has gone.
   Clock::time_point final_at = Clock::now() + options_.called_back_within;
-  if (!dial.refused()) final_at = std::max(final_at, dial.began() + options_.connect);
+  if (!dial.refused() && !nowhere) final_at = std::max(final_at, dial.began() + options_.connect);
   unreached_.emplace(key, Unreached{LinkFailure{std::move(tried), false, true}, Deadline::At(final_at)});
 }
 
@@ -304,7 +301,28 @@ std::vector<ProvenLink> Mesh::End(uint64_t communicator, Purpose purpose) {
 }
 
 std::unique_ptr<Dial> Mesh::StartDial(const LinkKey& key) {
-  return std::make_unique<Dial>(*loop_, self_, key, StagesTo(key.peer), options_.connect);
+  DialStages stages = StagesTo(key.peer);
+  const bool gone = stages.empty() && HasRemovedItsSocket(key.peer);
+  return std::make_unique<Dial>(*loop_, self_, key, std::move(stages), options_.connect, gone);
+}
+
+bool Mesh::IsApart(int peer) const {
+  return Apart(addresses_[static_cast<size_t>(peer)], addresses_[static_cast<size_t>(self_.rank)]);
+}
+
+// A peer removes its socket when it ends. If this rank's own is missing too, another program has removed both: logind
+// (RemoveIPC), a cleaner of temporary files. In another network namespace a missing socket proves nothing.
+bool Mesh::HasRemovedItsSocket(int peer) const {
+  return SharesNode(peer) && !IsApart(peer) && endpoint_->SeesItself();
+}
+
+std::string Mesh::WhyNowhere(int peer) const {
+  const auto directory = endpoint_->directory();
+  if (!SharesNode(peer) || IsApart(peer) || !directory || endpoint_->SeesItself())
+    return "it has no address that this node could reach";
+  return fmt::format(
+      "the sockets of the ranks of this node are no longer in {}: another program has removed them",
+      directory->path());
 }
 
 DialStages Mesh::StagesTo(int peer) const {
@@ -314,7 +332,7 @@ DialStages Mesh::StagesTo(int peer) const {
     if (const auto found = endpoint_->Find(address.unix_name)) stages.push_back({*found});
   }
   // A port of another network namespace is another process's here, or unused.
-  if (SharesNode(peer) && Apart(address, addresses_[static_cast<size_t>(self_.rank)])) return stages;
+  if (SharesNode(peer) && IsApart(peer)) return stages;
   if (auto tcp = TcpAddressesOf(peer); !tcp.empty()) stages.push_back(std::move(tcp));
   return stages;
 }

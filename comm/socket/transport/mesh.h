@@ -120,6 +120,10 @@ class Mesh {
   };
 
   DialStages StagesTo(int peer) const;
+  // In another network namespace than this rank.
+  bool IsApart(int peer) const;
+  bool HasRemovedItsSocket(int peer) const;
+  std::string WhyNowhere(int peer) const;
   std::vector<net::SocketAddress> TcpAddressesOf(int peer) const;
   std::unique_ptr<Dial> StartDial(const LinkKey& key);
   bool IsPending(const LinkKey& key) const;

@@ -15,6 +15,7 @@
 
 #include "comm/log/log.h"
 #include "comm/log/rejection_log.h"
+#include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 #include "tests/comm/socket/fake_group.h"
 
@@ -165,6 +166,53 @@ TEST(Addresses, AreTriedSideBySide) {
     EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), testing::Each(""));
   }
   EXPECT_THAT(log.Lines(), testing::IsEmpty());
+}
+
+// As logind (RemoveIPC) or a cleaner of temporary files does. Returns their directory.
+std::string RemoveSockets(const FakeWorld& world, const std::vector<int>& ranks) {
+  std::string path;
+  for (const std::string& base : net::PrivateBases()) {
+    for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {
+      for (const int rank : ranks) {
+        const std::string& name = world.address(rank).unix_name;
+        if (!directory.Has(name)) continue;
+        path = directory.path();
+        EXPECT_EQ(unlink(directory.PathOf(name).c_str()), 0);
+      }
+    }
+  }
+  return path;
+}
+
+// Without ports, as in a launch of one node.
+std::vector<std::vector<std::string>> BasesOfTwo() { return {net::PrivateBases(), net::PrivateBases()}; }
+
+TEST(RemovedSockets, DoNotMakeALateRankLost) {
+  SocketOptions options = TestOptions();
+  options.patience = milliseconds(20);
+  options.cause_grace = milliseconds(20);
+  FakeWorld world(MakeRoster(BlockLayout({2})), options, nullptr, BasesOfTwo());
+  EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), testing::Each(""));
+  RemoveSockets(world, {0, 1});
+  for (const int late : {0, 1}) {
+    EXPECT_THAT(world.Messages([&](Communicator& c) {
+      if (c.rank() == late) std::this_thread::sleep_for(milliseconds(300));
+      return c.Barrier();
+    }),
+                testing::Each(""));
+  }
+}
+
+TEST(RemovedSockets, AreTheReasonForAMissingConnection) {
+  SocketOptions options = TestOptions();
+  options.cause_grace = milliseconds(1);
+  FakeWorld world(MakeRoster(BlockLayout({2})), options, nullptr, BasesOfTwo());
+  const std::string path = RemoveSockets(world, {0, 1});
+  EXPECT_EQ(MessageOf(world.at(1).Barrier()),
+            fmt::format(
+                "rank 1 on gpu01 cannot connect to rank 0 on gpu01 for Barrier #1: the sockets of the ranks "
+                "of this node are no longer in {}: another program has removed them",
+                path));
 }
 
 // A port on which no process can listen.
