@@ -132,6 +132,10 @@ bool EndRequest::JustTerminated(Clock::time_point now) const {
   return stage_ >= Stage::kTerminated || (Explains(now) == SIGTERM && now - at_ < kOneRequest);
 }
 
+bool EndRequest::IsLeftToSender(Clock::time_point now) const {
+  return !escalates_ && received_[SIGTERM] && Explains(now);
+}
+
 EndRequest::Verdict EndRequest::Judge(const ChildExit& exit, Clock::time_point now) const {
   const std::optional<int> signal = Explains(now);
   const int status = exit.ShellStatus();

@@ -65,6 +65,10 @@ class EndRequest {
   // All programs have just received SIGTERM: a second one means "immediately" to many of them.
   bool JustTerminated(Clock::time_point now) const;
 
+  // SIGTERM has come from a launcher or scheduler, which ends the programs itself: as long as it explains failures,
+  // muster adds no SIGTERM and no SIGKILL, also if a rank has failed because of it.
+  bool IsLeftToSender(Clock::time_point now) const;
+
   struct Verdict {
     bool as_requested = false;  // the failure follows from the request
     bool by_signal = false;     // the program ended by the very signal, or by one that muster sent after it

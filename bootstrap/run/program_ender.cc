@@ -14,6 +14,8 @@ namespace {
 
 // How long other nodes may take to answer which of their programs still run.
 constexpr Duration kAnswersWithin = std::chrono::seconds(1);
+// A scheduler signals all processes of a step within this time.
+constexpr Duration kSignalWithin = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -55,7 +57,11 @@ void ProgramEnder::Take(process::EndStep step, const process::SignalEvent* event
 
 void ProgramEnder::PassOn(const process::SignalEvent& event) {
   // A second SIGTERM means "immediately" to many programs.
-  if (event.number == SIGTERM && kill_timer_ != 0) return;
+  if (event.number == SIGTERM && kill_timer_ != 0) {
+    // It has come late, and decides from now on.
+    if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) loop_.Cancel(kill_timer_);
+    return;
+  }
   if (!process::ReachedProgram(event, plan_.own_process_groups)) programs_.Signal(event.number);
 }
 
@@ -94,6 +100,23 @@ void ProgramEnder::ReportWaiting() {
     std::ranges::sort(ranks);
     log(ranks);
   });
+}
+
+void ProgramEnder::EndRest() {
+  switch (verdict_.HowRestEnds(Clock::now())) {
+    case RestEnds::kNow:
+      return EndAll();
+    case RestEnds::kSoon:
+      loop_.After(kSignalWithin, [this] {
+        if (verdict_.HowRestEnds(Clock::now()) != RestEnds::kBySender) EndAll();
+      });
+      return;
+    case RestEnds::kAfterGrace:
+      loop_.After(plan_.config.run.grace, [this] { EndAll(); });
+      return;
+    case RestEnds::kBySender:
+      return;
+  }
 }
 
 void ProgramEnder::EndAll() {

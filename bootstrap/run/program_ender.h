@@ -31,10 +31,11 @@ class ProgramEnder {
   process::EndStep Request(const process::SignalEvent& event);
   // `event`: absent when run.grace is over.
   void Take(process::EndStep step, const process::SignalEvent* event);
-  // The group has failed: SIGTERM, and SIGKILL after run.grace.
-  void EndAll();
+  // The group has failed: RestEnds.
+  void EndRest();
 
  private:
+  void EndAll();
   void PassOn(const process::SignalEvent& event);
   void Send(int number, std::string_view because);
   void ReportWaiting();

@@ -113,6 +113,14 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
   return has_begun ? RunSteps{} : RunSteps{RunStep::kAwaitOutput};
 }
 
+RestEnds RunVerdict::HowRestEnds(Clock::time_point now) const {
+  // The programs of other ranks notice it too, and may still write what they have.
+  if (TimeIsUp(*failure_)) return RestEnds::kAfterGrace;
+  if (!failure_->as_requested) return RestEnds::kNow;
+  if (request_.IsLeftToSender(now)) return RestEnds::kBySender;
+  return request_.Explains(now) ? RestEnds::kNow : RestEnds::kSoon;
+}
+
 bool RunVerdict::LogsSummary(Clock::time_point now) const {
   return failure_ && !facts_.alone && !failure_->as_requested && !request_.Explains(now);
 }

@@ -40,6 +40,14 @@ enum class RunStep : uint8_t {
 };
 using RunSteps = std::vector<RunStep>;
 
+// How the programs end that still run when the group has failed (run.stop_on_failure).
+enum class RestEnds : uint8_t {
+  kNow,   // SIGTERM now, and SIGKILL after run.grace
+  kSoon,  // the same, unless the request that ended the failed rank comes to this process within a second
+  kAfterGrace,  // the same, after run.grace
+  kBySender,    // the launcher or scheduler that has sent SIGTERM: they may write a checkpoint
+};
+
 struct RunFacts {
   Duration grace{};            // run.grace
   bool alone = true;           // a world of one: no other supervisor
@@ -97,6 +105,8 @@ class RunVerdict {
   std::optional<int> status() const { return status_; }
   // The first that failed or exited without leaving its group.
   const std::optional<EndedProgram>& failed_program() const { return failed_program_; }
+  // Once the group has failed.
+  RestEnds HowRestEnds(Clock::time_point now) const;
   // The block at the end.
   bool LogsSummary(Clock::time_point now) const;
   // A program failed, no rank was lost, none received a request to end. The same on every supervisor.

@@ -31,6 +31,8 @@ constexpr Duration kAllKnowWithin = seconds(10);
 // Beyond run.grace, for the report of how the programs below ended; the root waits for the leaders' as well.
 constexpr Duration kEndsWithin = seconds(2);
 constexpr Duration kAllEndsWithin = seconds(4);
+// A launcher or scheduler that ends the programs itself has a limit of its own.
+constexpr Duration kSenderEndsWithin = std::chrono::hours(24);
 constexpr Duration kFinishSoon = seconds(1);
 constexpr Duration kGoneWithin = milliseconds(100);
 // After a failure the readers of the output have run.grace, and at least this.
@@ -320,6 +322,7 @@ Duration Supervisor::OthersEndWithin() const {
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
   contributed_.emplace(exchange);
+  if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) return kSenderEndsWithin;
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : verdict_.place().own_ranks) part.entries.emplace_back(rank, Bytes{});
   for (const int rank : lost_ranks_) part.entries.emplace_back(rank, Bytes{});
@@ -386,14 +389,7 @@ void Supervisor::OnFailure(const rendezvous::Failure& failure) {
     lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
   }
   if (server_) server_->Announce(failure);
-  if (plan_.config.run.stop_on_failure) {
-    // If the time is up, the programs of other ranks notice it too, and may still write what they have.
-    if (TimeIsUp(failure)) {
-      loop_->After(plan_.config.run.grace, [this] { ender_->EndAll(); });
-    } else {
-      ender_->EndAll();
-    }
-  }
+  if (plan_.config.run.stop_on_failure) ender_->EndRest();
   CheckDone();
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -124,6 +126,26 @@ TEST(Ending, AWorldOfOneWhoseTimeIsUp) {
   EXPECT_EQ(muster.Wait(), 80);
   EXPECT_THAT(muster.Err(), HasSubstr(" exited with 80: the time is up, and work is left (start the same "));
   EXPECT_EQ(std::ranges::count(muster.Err(), '\n'), 1) << muster.Err();
+}
+
+// A launcher ends the programs itself after its SIGTERM: a rank that has ended because of it does not end those
+// that still write a checkpoint, and muster sends them nothing.
+TEST(Ending, ARankThatALauncherHasEndedEndsNoOtherRank) {
+  setenv("RANK", "0", 1);
+  setenv("WORLD_SIZE", "1", 1);
+  setenv("LOCAL_RANK", "0", 1);
+  Launched muster({"run", "--launcher", "torch-env", "--nproc-per-node", "2", "--set", kShortGrace, "--",
+                   "sh", "-c", R"([ $RANK = 0 ] || { : >@/ready.1; exec sleep 300; }
+                     trap 'echo term >>@/heard; over=yes' TERM; : >@/ready.0
+                     until [ "$over" ]; do sleep 0.05; done
+                     sleep 3; : >@/saved)"});
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK"}) unsetenv(name);
+  ASSERT_TRUE(muster.Appear({"ready.0", "ready.1"})) << muster.Err();
+  muster.Send(SIGTERM);
+  EXPECT_EQ(muster.Wait(), 143);
+  EXPECT_TRUE(std::filesystem::exists(muster.File("saved"))) << muster.Err();
+  EXPECT_EQ(ContentOf(muster.File("heard")), "term\n");
+  EXPECT_THAT(muster.Err(), HasSubstr(" to exit; no exit within run.grace (200ms) of SIGTERM\n"));
 }
 
 // How long a run takes in which every rank fails after a line that no process reads.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <optional>
 
 namespace muster::run {
 namespace {
@@ -103,6 +104,32 @@ TEST(RunVerdict, ASignalThatReachedOnlyTheProgramIsAwaited) {
                   .as_requested);
   RunVerdict killed = VerdictOf(2);
   EXPECT_EQ(killed.ProgramEnded({2, {0, SIGKILL}}, true, kStart), RunSteps{RunStep::kReport});
+}
+
+// A launcher's SIGTERM requests a checkpoint, which one rank does not write: the others may.
+TEST(RunVerdict, HowTheRestEnds) {
+  const auto how = [](const rendezvous::Failure& failure, std::optional<process::EndSignal> signal,
+                      Duration after = seconds(1)) {
+    RunVerdict verdict = VerdictOf(0);
+    if (signal) verdict.request().Take(*signal, kStart);
+    verdict.Failed(failure);
+    return verdict.HowRestEnds(kStart + after);
+  };
+  rendezvous::Failure requested = ExitOf(3, 128 + SIGTERM);
+  requested.as_requested = true;
+  rendezvous::Failure time_is_up = ExitOf(3, 80);
+  time_is_up.as_requested = true;
+  EXPECT_EQ(how(ExitOf(3), {}), RestEnds::kNow);
+  EXPECT_EQ(how(ExitOf(3), Signal(SIGTERM)), RestEnds::kNow);
+  EXPECT_EQ(how(LossOf(3), Signal(SIGTERM)), RestEnds::kNow);
+  EXPECT_EQ(how(time_is_up, Signal(SIGTERM)), RestEnds::kAfterGrace);
+  EXPECT_EQ(how(requested, Signal(SIGTERM)), RestEnds::kBySender);
+  EXPECT_EQ(how(requested, Signal(SIGTERM), minutes(1)), RestEnds::kBySender);
+  EXPECT_EQ(how(requested, {}), RestEnds::kSoon);
+  EXPECT_EQ(how(requested, Signal(SIGTERM), hours(1)), RestEnds::kSoon) << "another request";
+  EXPECT_EQ(how(requested, Signal(SIGINT)), RestEnds::kNow);
+  EXPECT_EQ(how(requested, Signal(SIGQUIT)), RestEnds::kNow);
+  EXPECT_EQ(how(requested, process::EndSignal{SIGTERM, 1, false, /*escalates=*/true}), RestEnds::kNow);
 }
 
 TEST(RunVerdict, OnlyTheFirstOwnFailureIsReported) {

@@ -153,6 +153,29 @@ EOT
     'muster: rank 0 on gpu01: warning: waiting for ranks 0-3 to exit; no exit within run.grace (1s) of SIGTERM'
 }
 
+# One rank dies because of the signal, which is not the end of those that write a checkpoint for longer than run.grace.
+saves_although_one_dies() {
+  fresh
+  submit -N2 --ntasks-per-node=2 <<EOT
+srun muster run --set run.grace=1s -- sh -c 'dir=\$1 over=
+  : >"\$dir/waiting/\$RANK"
+  [ "\$RANK" != 2 ] || exec sleep 1000
+  trap "echo term >>\$dir/heard.\$RANK; over=yes" TERM
+  while [ -z "\$over" ]; do sleep 0.1 & wait \$!; done
+  sleep 6
+  echo saved >"\$dir/saved.\$RANK"' sh $dir 2>$dir/err
+EOT
+  until_true 30 has_files "$dir/waiting" 4
+  ctl scancel --signal=TERM "$job.0"
+  until_true 30 test -e "$dir/code" || cat "$dir/err"
+  expect 'exit code' "$(cat "$dir/code")" 143
+  expect 'signals heard' "$(cat "$dir"/heard.? | sort | uniq -c | xargs)" '3 term'
+  expect 'what the programs did' "$(cat "$dir"/saved.? | sort | uniq -c | xargs)" '3 saved'
+  expect_like 'messages' "$(cat "$dir/err")" '*terminated: rank 2 on gpu02 received SIGTERM*'
+  expect_like 'messages' "$(cat "$dir/err")" '*waiting for ranks 0,1,3 to exit; no exit within run.grace (1s) of SIGTERM*'
+  until_true 10 nothing_remains
+}
+
 # on_each NAME FUNCTION [ARG...]: on all clusters, side by side.
 on_each() {
   local proctrack
@@ -184,6 +207,7 @@ check_signals() {
   on_each 'preempted' preemption_is_told_once
   on_each 'Ctrl-C on srun' ctrl_c_is_told_once
   on_each 'a checkpoint that takes longer than run.grace' saves_in_time
+  on_each 'the same, and a rank that writes none' saves_although_one_dies
   on_each 'a failure' fails 3
   # srun may kill those that are just ending.
   on_each 'a failure under srun -K' fails '@(3|137|143)' -K
