@@ -290,14 +290,18 @@ Deadline Supervisor::LastLinesUntil() const {
   return least.when() > reader.when() ? least : reader;
 }
 
-// A signal ends the wait for a reader, and changes no status.
+// A signal ends the wait for a reader, and changes no status; no restart follows it.
 void Supervisor::WriteLastLines() {
   const Deadline until = LastLinesUntil();
   for (bool asked = false; !asked && !until.Expired();) {
     const Deadline part = until.EarlierOf(Deadline::After(kNoticeSignalsWithin));
     FlushLog(part);
     if (!part.Expired()) return;
-    while (const auto event = relay_->Next()) asked = asked || process::AsksToEnd(event->number);
+    while (const auto event = relay_->Next()) {
+      if (!process::AsksToEnd(event->number)) continue;
+      asked = true;
+      verdict_.request().Take({event->number, event->sender, event->from_kernel, false}, Clock::now());
+    }
   }
 }
 

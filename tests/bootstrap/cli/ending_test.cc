@@ -148,6 +148,25 @@ TEST(Ending, ARankThatALauncherHasEndedEndsNoOtherRank) {
   EXPECT_THAT(muster.Err(), HasSubstr(" to exit; no exit within run.grace (200ms) of SIGTERM\n"));
 }
 
+// No process reads the last lines of the log: Ctrl-C ends the wait for a reader, and is a request to end like any other.
+TEST(Ending, ASignalDuringTheLastLinesIsFollowedByNoRestart) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  while (write(ends[1], "x", 1) == 1) {
+  }
+  fcntl(ends[1], F_SETFL, 0);
+  Launched muster({"launch", "-n", "2", "--max-restarts", "3", "--", "sh", "-c",
+                   "[ $RANK = 0 ] || exit 0; echo attempt >>@/attempts; exit 3"},
+                  "/dev/null", -1, ends[1]);
+  ASSERT_TRUE(muster.Appear({"attempts"}));
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  muster.Send(SIGINT);
+  EXPECT_EQ(muster.Wait(), 3);
+  EXPECT_EQ(ContentOf(muster.File("attempts")), "attempt\n");
+  close(ends[0]);
+  close(ends[1]);
+}
+
 // How long a run takes in which every rank fails after a line that no process reads.
 double SecondsWithAStoppedReader(int ranks) {
   int ends[2];

@@ -28,8 +28,9 @@ inline std::string ContentOf(const std::string& path) {
 class Launched {
  public:
   // Words of the command after `muster`; "@" in one of them stands for the directory. `input`: its standard
-  // input. `output`: a descriptor for its standard output; -1: a file (Out).
-  explicit Launched(std::vector<std::string> words, const std::string& input = "/dev/null", int output = -1) {
+  // input. `output`, `error`: a descriptor for its standard output and error; -1: a file (Out, Err).
+  explicit Launched(std::vector<std::string> words, const std::string& input = "/dev/null", int output = -1,
+                    int error = -1) {
     std::string name = testing::TempDir() + "/launched.XXXXXX";
     directory_ = mkdtemp(name.data());
     words.insert(words.begin(), "bootstrap/cli/muster");
@@ -50,7 +51,7 @@ class Launched {
     for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGTERM}) signal(number, SIG_DFL);
     dup2(open(input.c_str(), O_RDONLY), STDIN_FILENO);
     dup2(output >= 0 ? output : open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
-    dup2(open(err.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    dup2(error >= 0 ? error : open(err.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
     execv(arguments.front(), arguments.data());
     _exit(126);
   }
