@@ -31,7 +31,7 @@ std::string TrackingGroup(std::string_view proc_cgroup) {
 
 bool FromScheduler(const SignalEvent& event) {
   if (event.from_kernel) return false;
-  return event.sender <= 0 || IsSlurmstepd(event.sender);
+  return event.sender <= 0 || event.uid != getuid() || IsSlurmstepd(event.sender);
 }
 
 bool ReachedProgram(const SignalEvent& event, bool own_process_group) {

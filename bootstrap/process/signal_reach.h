@@ -10,7 +10,7 @@
 // A process cannot find out which other processes got a signal, so this is evidence: proctrack/cgroup alone
 // puts the step into a control group of its own, beside slurmstepd's. If the evidence misleads, the program
 // gets a signal twice: SignalChildrenProcesses=yes; linuxproc together with a task plug-in that uses cgroup
-// v2; `kill -- -PGID` by hand. The exception is proctrack/pgid, which Slurm discourages: a program in a
+// v2, or with hidepid= of /proc; `kill -- -PGID` by hand. The exception is proctrack/pgid, which Slurm discourages: a program in a
 // process group of its own does not get Slurm's signals (SIGKILL reaches it when muster ends).
 #pragma once
 
@@ -24,8 +24,8 @@ namespace muster::process {
 // True: do not pass it on. `own_process_group`: ChildOptions. Reads a few files of /proc.
 bool ReachedProgram(const SignalEvent& event, bool own_process_group);
 
-// True: the sender ends programs itself, or lets them go on: Slurm, or a process outside this process's PID
-// namespace (a container's runtime).
+// True: the sender ends programs itself, or lets them go on: Slurm, another process of root (hidepid= of /proc hides
+// slurmstepd's name), or a process outside this process's PID namespace (a container's runtime).
 bool FromScheduler(const SignalEvent& event);
 
 // The control group that proctrack/cgroup would set up, out of /proc/PID/cgroup: v1's freezer and v2's only

@@ -71,7 +71,7 @@ std::optional<SignalEvent> SignalRelay::Next() {
   struct signalfd_siginfo info {};
   if (TEMP_FAILURE_RETRY(read(fd_.get(), &info, sizeof info)) != sizeof info) return std::nullopt;
   return SignalEvent{static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid),
-                     info.ssi_code == SI_KERNEL};
+                     info.ssi_code == SI_KERNEL, info.ssi_uid};
 }
 
 }  // namespace muster::process

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <memory>
@@ -16,6 +17,7 @@ struct SignalEvent {
   int number = 0;
   pid_t sender = 0;          // 0: the kernel, or a process of an outer PID namespace
   bool from_kernel = false;  // a terminal's ctrl-C, a hang-up
+  uid_t uid = getuid();      // the sender's
 };
 
 // From Start to its end the signals TERM INT HUP QUIT USR1 USR2 CONT CHLD (and WINCH, for programs that draw)

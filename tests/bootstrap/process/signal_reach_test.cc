@@ -62,5 +62,21 @@ TEST(ReachedProgram, IsTrueForASlurmstepdThatHasNoGroupForTheStep) {
   EXPECT_FALSE(ReachedProgram({SIGTERM, stepd, false}, true));
 }
 
+TEST(FromScheduler, IsFalseForAKillOfTheSameUser) {
+  EXPECT_FALSE(FromScheduler({SIGTERM, getpid(), false}));
+  EXPECT_FALSE(FromScheduler({SIGINT, 0, true}));
+  EXPECT_TRUE(FromScheduler({SIGTERM, 0, false})) << "outside the PID namespace";
+}
+
+// A /proc with hidepid= shows neither the name nor the control group of root's slurmstepd.
+TEST(FromScheduler, IsTrueForAnotherUserWhoseNameIsHidden) {
+  const pid_t hidden = fork();
+  ASSERT_GE(hidden, 0);
+  if (hidden == 0) _exit(0);
+  ASSERT_EQ(waitpid(hidden, nullptr, 0), hidden);
+  EXPECT_FALSE(FromScheduler({SIGTERM, hidden, false}));
+  EXPECT_TRUE(FromScheduler({SIGTERM, hidden, false, getuid() + 1}));
+}
+
 }  // namespace
 }  // namespace muster::process

@@ -27,6 +27,7 @@ TEST(SignalRelay, TurnsSignalsIntoEvents) {
     ASSERT_TRUE(event);
     EXPECT_EQ(event->number, number);
     EXPECT_EQ(event->sender, getpid());
+    EXPECT_EQ(event->uid, getuid());
     EXPECT_FALSE(event->from_kernel);
   }
 }
