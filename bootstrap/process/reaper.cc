@@ -141,15 +141,16 @@ void DropSpared(std::vector<pid_t>& children) {
   });
 }
 
-Status KillChildren(std::span<const pid_t> children) {
+Status KillChildren(std::vector<pid_t>& children) {
   Claims& claims = AllClaims();
   const std::lock_guard lock(claims.mutex);
   Status status;
-  for (const pid_t pid : children) {
+  std::erase_if(children, [&](pid_t pid) {
     if (claims.spared.contains(pid) || !IsOurChild(pid) || kill(pid, SIGKILL) == 0 || errno == ESRCH)
-      continue;
+      return false;
     status = Fail(Code::kSystem, "cannot kill process {} ({}): {}", pid, ProcessName(pid), ErrnoText(errno));
-  }
+    return true;
+  });
   return status;
 }
 

@@ -82,8 +82,8 @@ void Spare(std::span<const pid_t> children);
 // claimant's business.
 void DropSpared(std::vector<pid_t>& children);
 
-// Kills those of these that are still children of this process, and not spared. Error: kSystem, names one
-// that may not be killed.
-Status KillChildren(std::span<const pid_t> children);
+// Kills those of these that are still children of this process, and not spared. Takes those out that may not be killed.
+// Error, when all others are killed: kSystem, names one of those.
+Status KillChildren(std::vector<pid_t>& children);
 
 }  // namespace muster::process

@@ -77,7 +77,8 @@ Result<int> Supervisor::Run() {
   MUSTER_TRY(loop_, net::EventLoop::Create());
   using Tstp = process::SignalRelay::Tstp;
   MUSTER_TRY(relay_, process::SignalRelay::Start(plan_.own_process_groups ? Tstp::kTaken : Tstp::kDefault));
-  MUSTER_CHECK(process::BecomeSubreaper());
+  // Later children are left behind by a group that has failed: they are not spared.
+  if (plan_.restarts == 0) MUSTER_CHECK(process::BecomeSubreaper());
   // Each rank of this node needs several: pipes, files of run.log_dir, a connection. If this fails, the start
   // of a program reports the limit.
   static_cast<void>(RaiseDescriptorLimit());

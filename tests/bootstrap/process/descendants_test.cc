@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +98,36 @@ TEST_F(Descendants, ThatAreStoppedDieToo) {
   EXPECT_TRUE(KillDescendants(Deadline::After(kEnough)));
   child->Reap();
   EXPECT_THAT(*ChildProcesses(), IsEmpty());
+}
+
+// Does what is left of a test as another user, who may not kill the child that root has started. 0: as expected.
+int KillBesideAForbiddenChild() {
+  constexpr uid_t kOther = 65534;
+  if (!BecomeSubreaper()) return 1;
+  const pid_t forbidden = fork();
+  if (forbidden == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pause();
+    _exit(0);
+  }
+  if (setresuid(kOther, kOther, kOther) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0) return 1;
+  const auto child = Started(Shell("setsid sh -c 'sleep 1000 & echo up >&2; wait' & wait"));
+  const UniqueFd pipe = child->TakeStderr();
+  if (pollfd up{pipe.get(), POLLIN, 0}; poll(&up, 1, 20000) != 1) return 2;
+  const Status killed = KillDescendants(Deadline::After(kEnough));
+  if (killed || killed.error().message.find("cannot kill process " + std::to_string(forbidden)) != 0)
+    return 3;
+  // The end of file: no process holds the pipe.
+  return ReadAll(pipe.get()) == "up\n" ? 0 : 4;
+}
+
+TEST(KillDescendants, GoesOnAfterOneThatMayNotBeKilled) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root, to start a process of another user";
+  const pid_t tester = fork();
+  if (tester == 0) _exit(KillBesideAForbiddenChild());
+  int status = 0;
+  ASSERT_EQ(waitpid(tester, &status, 0), tester);
+  EXPECT_EQ(status, 0);
 }
 
 const std::string kGroup = "0123456789abcdef0123456789abcdef";

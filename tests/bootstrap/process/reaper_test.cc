@@ -119,8 +119,8 @@ TEST(KillChildren, LeavesWhoIsNoChild) {
   const pid_t child = fork();
   if (child == 0) {
     // A process of the same user, and no child of the one that is asked to kill it.
-    const pid_t other = getppid();
-    _exit(KillChildren(std::span(&other, 1)) ? 0 : 1);
+    std::vector<pid_t> others = {getppid()};
+    _exit(KillChildren(others) && others.size() == 1 ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
