@@ -1,18 +1,27 @@
 #include "bootstrap/run/run_reporter.h"
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bootstrap/report/report.h"
 #include "bootstrap/report/summary.h"
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/thread_worker.h"
 
 namespace muster::run {
 namespace {
+
+// A file system that does not answer.
+constexpr Duration kReportWithin = std::chrono::minutes(1);
+constexpr Duration kAfterSignal = std::chrono::seconds(1);
 
 // "rank 1 on gpu01 exited with 80: the time is up, and 12 of 40 items are left (...)"
 std::string TimeIsUpLine(const rendezvous::Failure& failure, const std::vector<map::MapState>& maps) {
@@ -108,9 +117,40 @@ void RunReporter::Conclude(const std::function<bool(int)>& has_left, std::vector
   }
   LogEvent(MilestoneLevel(), "ended", {{"exit_status", record.exit_status}, {"seconds", record.ended}},
            "the run has ended after {} with {}", report::FormatSpan(record.ended), record.exit_status);
-  if (plan_.config.run.report) {
-    LogIfFailed(report::WriteReport(*plan_.config.run.report, record, plan_.version));
-  }
+  if (plan_.config.run.report) concluded_ = record;
+}
+
+void RunReporter::WriteReport(process::SignalRelay& relay) {
+  if (!concluded_) return;
+  const auto loop = net::EventLoop::Create();
+  if (!loop) return LogIfFailed(tl::unexpected(loop.error()));
+  struct Job {
+    std::string path;
+    report::RunRecord record;
+    std::string version;
+    Status written;
+  };
+  const auto job =
+      std::make_shared<Job>(Job{*plan_.config.run.report, *std::move(concluded_), plan_.version, {}});
+  bool done = false;
+  std::string late;  // why it is not waited for
+  net::ThreadWorker worker((*loop)->mailbox());
+  worker.Run([job] { job->written = report::WriteReport(job->path, job->record, job->version); },
+             [&] { done = true; });
+  (*loop)->After(kReportWithin, [&] { late = "within " + FormatDuration(kReportWithin); });
+  const Status watched = (*loop)->Watch(relay.fd(), EPOLLIN, [&](uint32_t) {
+    while (const auto event = relay.Next()) {
+      if (!process::AsksToEnd(event->number)) continue;
+      verdict_.request().Take({event->number, event->sender, event->from_kernel, false}, Clock::now());
+      (*loop)->After(kAfterSignal,
+                     [&late, number = event->number] { late = "before " + process::SignalName(number); });
+    }
+  });
+  LogIfFailed(watched);
+  (*loop)->RunUntil([&] { return done || !late.empty(); }, Deadline::Never());
+  if (done) return LogIfFailed(job->written);
+  LogIfFailed(WithHint(Fail(Code::kDeadline, "cannot write the report {}: not written {}", job->path, late),
+                       "check the file system: it does not answer"));
 }
 
 }  // namespace muster::run

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "bootstrap/process/signals.h"
 #include "bootstrap/report/run_recorder.h"
 #include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor_plan.h"
@@ -27,6 +29,9 @@ class RunReporter {
   void Failed(const rendezvous::Failure& failure, bool received, const std::vector<map::MapState>& maps);
   // The run is over. `has_left`, `maps`: RunRecorder::Finish.
   void Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps);
+  // After Conclude: the file of run.report. BLOCKS until it is written, a minute at most: a file system may not answer.
+  // A request to end is taken meanwhile, and leaves it a second.
+  void WriteReport(process::SignalRelay& relay);
 
  private:
   void NoteArrivals(const rendezvous::Joiner* joiner);
@@ -36,6 +41,7 @@ class RunReporter {
   const SupervisorPlan& plan_;
   RunVerdict& verdict_;
   report::RunRecorder recorder_;
+  std::optional<report::RunRecord> concluded_;  // the root's, if it writes a report
 };
 
 }  // namespace muster::run

@@ -113,6 +113,7 @@ Result<int> Supervisor::Run() {
     LogWarning("{}", gone.error().message);
   }
   // No rank waits for this process now.
+  reporter_.WriteReport(*relay_);
   WriteLastLines();
   relay_->KeepBlocked();
   return *verdict_.status();
@@ -321,13 +322,13 @@ void Supervisor::GiveUpOutput() {
 }
 
 Duration Supervisor::OthersEndWithin() const {
+  if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) return kSenderEndsWithin;
   const Duration grace = plan_.config.run.grace * (TimeIsUp(*verdict_.failure()) ? 2 : 1);
   return grace + (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin);
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
   contributed_.emplace(exchange);
-  if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) return kSenderEndsWithin;
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : verdict_.place().own_ranks) part.entries.emplace_back(rank, Bytes{});
   for (const int rank : lost_ranks_) part.entries.emplace_back(rank, Bytes{});

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -165,6 +166,26 @@ TEST(Ending, ASignalDuringTheLastLinesIsFollowedByNoRestart) {
   EXPECT_EQ(ContentOf(muster.File("attempts")), "attempt\n");
   close(ends[0]);
   close(ends[1]);
+}
+
+// The file of run.report is on a file system that does not answer, here a named pipe that is full.
+TEST(Ending, AReportThatCannotBeWrittenHoldsUpNeitherOrphansNorSignals) {
+  const std::string pipe = testing::TempDir() + "/report_pipe." + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int end = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  while (write(end, "x", 1) == 1) {
+  }
+  Launched muster({"launch", "-n", "2", "--report", pipe, "--", "sh", "-c",
+                   "[ $RANK = 0 ] || exit 0; setsid sh -c 'echo $$ >@/daemon; exec sleep 300' & sleep 1"});
+  ASSERT_TRUE(muster.Appear({"daemon"}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const pid_t daemon = std::stoi(ContentOf(muster.File("daemon")));
+  while (kill(daemon, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  muster.Send(SIGINT);
+  EXPECT_EQ(muster.Wait(), 0);
+  EXPECT_THAT(muster.Err(), HasSubstr("cannot write the report " + pipe + ": not written before SIGINT"));
+  close(end);
+  unlink(pipe.c_str());
 }
 
 // How long a run takes in which every rank fails after a line that no process reads.
