@@ -114,12 +114,13 @@ EndStep EndRequest::OnGraceOver() {
   return EndStep::kTerminate;
 }
 
+Duration EndRequest::Patience() const { return signal_ == SIGQUIT ? grace_ : std::max(grace_, kCheckpoint); }
+
 std::optional<int> EndRequest::Explains(Clock::time_point now) const {
   if (signal_ == 0) return std::nullopt;
-  const Duration patience = signal_ == SIGQUIT ? grace_ : std::max(grace_, kCheckpoint);
   // While muster ends the programs, their end is its doing.
   const bool ending = escalates_ && (waits_ || stage_ == Stage::kKilled);
-  if (!ending && now - at_ > patience) return std::nullopt;
+  if (!ending && now - at_ > Patience()) return std::nullopt;
   return signal_;
 }
 
@@ -132,8 +133,9 @@ bool EndRequest::JustTerminated(Clock::time_point now) const {
   return stage_ >= Stage::kTerminated || (Explains(now) == SIGTERM && now - at_ < kOneRequest);
 }
 
-bool EndRequest::IsLeftToSender(Clock::time_point now) const {
-  return !escalates_ && received_[SIGTERM] && Explains(now);
+std::optional<Clock::time_point> EndRequest::LeftToSenderUntil() const {
+  if (escalates_ || !received_[SIGTERM]) return std::nullopt;
+  return at_ + Patience();
 }
 
 EndRequest::Verdict EndRequest::Judge(const ChildExit& exit, Clock::time_point now) const {

@@ -65,9 +65,10 @@ class EndRequest {
   // All programs have just received SIGTERM: a second one means "immediately" to many of them.
   bool JustTerminated(Clock::time_point now) const;
 
-  // SIGTERM has come from a launcher or scheduler, which ends the programs itself: as long as it explains failures,
-  // muster adds no SIGTERM and no SIGKILL, also if a rank has failed because of it.
-  bool IsLeftToSender(Clock::time_point now) const;
+  // SIGTERM has come from a launcher or scheduler, which ends the programs itself: until then, as long as it explains
+  // failures, muster adds no SIGTERM and no SIGKILL, also if a rank has failed because of it. Afterwards it does: the
+  // sender may have been a `kill`, which nothing follows.
+  std::optional<Clock::time_point> LeftToSenderUntil() const;
 
   struct Verdict {
     bool as_requested = false;  // the failure follows from the request
@@ -81,6 +82,7 @@ class EndRequest {
  private:
   enum class Stage : uint8_t { kNone, kAsked, kTerminated, kKilled };
   EndStep Escalate(int number);
+  Duration Patience() const;
   void Wait();
   bool IsSameRequest(const EndSignal& signal, Clock::time_point now) const;
   bool WasSent(int signal) const;

@@ -59,7 +59,10 @@ void ProgramEnder::PassOn(const process::SignalEvent& event) {
   // A second SIGTERM means "immediately" to many programs.
   if (event.number == SIGTERM && kill_timer_ != 0) {
     // It has come late, and decides from now on.
-    if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) loop_.Cancel(kill_timer_);
+    if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) {
+      loop_.Cancel(kill_timer_);
+      EndRest();
+    }
     return;
   }
   if (!process::ReachedProgram(event, plan_.own_process_groups)) programs_.Signal(event.number);
@@ -103,18 +106,22 @@ void ProgramEnder::ReportWaiting() {
 }
 
 void ProgramEnder::EndRest() {
-  switch (verdict_.HowRestEnds(Clock::now())) {
+  const Clock::time_point now = Clock::now();
+  loop_.Cancel(rest_timer_);
+  switch (verdict_.HowRestEnds(now)) {
     case RestEnds::kNow:
       return EndAll();
     case RestEnds::kSoon:
-      loop_.After(kSignalWithin, [this] {
-        if (verdict_.HowRestEnds(Clock::now()) != RestEnds::kBySender) EndAll();
+      rest_timer_ = loop_.After(kSignalWithin, [this] {
+        verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender ? EndRest() : EndAll();
       });
       return;
     case RestEnds::kAfterGrace:
-      loop_.After(plan_.config.run.grace, [this] { EndAll(); });
+      rest_timer_ = loop_.After(plan_.config.run.grace, [this] { EndAll(); });
       return;
     case RestEnds::kBySender:
+      // Beyond that moment.
+      rest_timer_ = loop_.After(verdict_.SenderEndsWithin(now) + kSignalWithin, [this] { EndRest(); });
       return;
   }
 }

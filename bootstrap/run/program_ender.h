@@ -47,6 +47,7 @@ class ProgramEnder {
   Programs& programs_;
   report::RunRecorder& recorder_;
   rendezvous::ControlPlane* plane_ = nullptr;  // null: a world of one
+  net::EventLoop::TimerId rest_timer_ = 0;
   net::EventLoop::TimerId kill_timer_ = 0;
   net::EventLoop::TimerId request_timer_ = 0;
   int awaited_ = 0;  // the request's wait that the timer belongs to

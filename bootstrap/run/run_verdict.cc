@@ -117,8 +117,15 @@ RestEnds RunVerdict::HowRestEnds(Clock::time_point now) const {
   // The programs of other ranks notice it too, and may still write what they have.
   if (TimeIsUp(*failure_)) return RestEnds::kAfterGrace;
   if (!failure_->as_requested) return RestEnds::kNow;
-  if (request_.IsLeftToSender(now)) return RestEnds::kBySender;
+  const auto sender_ends_until = request_.LeftToSenderUntil();
+  if (sender_ends_until && now <= *sender_ends_until) return RestEnds::kBySender;
   return request_.Explains(now) ? RestEnds::kNow : RestEnds::kSoon;
+}
+
+Duration RunVerdict::SenderEndsWithin(Clock::time_point now) const {
+  const auto until = request_.LeftToSenderUntil();
+  if (!until || !failure_->as_requested || TimeIsUp(*failure_)) return Duration::zero();
+  return std::max(*until - now, Duration::zero());
 }
 
 bool RunVerdict::LogsSummary(Clock::time_point now) const {

@@ -45,7 +45,7 @@ enum class RestEnds : uint8_t {
   kNow,   // SIGTERM now, and SIGKILL after run.grace
   kSoon,  // the same, unless the request that ended the failed rank comes to this process within a second
   kAfterGrace,  // the same, after run.grace
-  kBySender,    // the launcher or scheduler that has sent SIGTERM: they may write a checkpoint
+  kBySender,  // for SenderEndsWithin by the launcher or scheduler that has sent SIGTERM: they may write a checkpoint
 };
 
 struct RunFacts {
@@ -107,6 +107,7 @@ class RunVerdict {
   const std::optional<EndedProgram>& failed_program() const { return failed_program_; }
   // Once the group has failed.
   RestEnds HowRestEnds(Clock::time_point now) const;
+  Duration SenderEndsWithin(Clock::time_point now) const;
   // The block at the end.
   bool LogsSummary(Clock::time_point now) const;
   // A program failed, no rank was lost, none received a request to end. The same on every supervisor.

@@ -31,8 +31,6 @@ constexpr Duration kAllKnowWithin = seconds(10);
 // Beyond run.grace, for the report of how the programs below ended; the root waits for the leaders' as well.
 constexpr Duration kEndsWithin = seconds(2);
 constexpr Duration kAllEndsWithin = seconds(4);
-// A launcher or scheduler that ends the programs itself has a limit of its own.
-constexpr Duration kSenderEndsWithin = std::chrono::hours(24);
 constexpr Duration kFinishSoon = seconds(1);
 constexpr Duration kGoneWithin = milliseconds(100);
 // After a failure the readers of the output have run.grace, and at least this.
@@ -322,9 +320,9 @@ void Supervisor::GiveUpOutput() {
 }
 
 Duration Supervisor::OthersEndWithin() const {
-  if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) return kSenderEndsWithin;
   const Duration grace = plan_.config.run.grace * (TimeIsUp(*verdict_.failure()) ? 2 : 1);
-  return grace + (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin);
+  return verdict_.SenderEndsWithin(Clock::now()) + grace +
+         (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin);
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {

@@ -132,6 +132,22 @@ TEST(RunVerdict, HowTheRestEnds) {
   EXPECT_EQ(how(requested, process::EndSignal{SIGTERM, 1, false, /*escalates=*/true}), RestEnds::kNow);
 }
 
+// A `kill` of all supervisors, for example: nothing follows it.
+TEST(RunVerdict, TheSenderOfSigtermHasTwoMinutes) {
+  const auto within = [](bool as_requested, int signal, Duration after) {
+    RunVerdict verdict = VerdictOf(0);
+    verdict.request().Take(Signal(signal), kStart);
+    rendezvous::Failure failure = ExitOf(3, 128 + SIGTERM);
+    failure.as_requested = as_requested;
+    verdict.Failed(failure);
+    return verdict.SenderEndsWithin(kStart + after);
+  };
+  EXPECT_EQ(within(true, SIGTERM, seconds(30)), seconds(90));
+  EXPECT_EQ(within(true, SIGTERM, minutes(3)), Duration::zero());
+  EXPECT_EQ(within(false, SIGTERM, seconds(30)), Duration::zero());
+  EXPECT_EQ(within(true, SIGINT, seconds(30)), Duration::zero());
+}
+
 TEST(RunVerdict, OnlyTheFirstOwnFailureIsReported) {
   RunVerdict verdict(WithOthers());
   verdict.Formed(GroupOf(2), {0, 1});
