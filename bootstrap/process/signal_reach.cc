@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "comm/base/parse.h"
@@ -12,6 +13,9 @@ namespace muster::process {
 namespace {
 
 bool IsSlurmstepd(pid_t pid) { return ProcessName(pid) == "slurmstepd"; }
+
+// It is there, and hidepid= of /proc hides its name.
+bool IsHidden(pid_t pid) { return ProcessName(pid) == "?" && kill(pid, 0) != 0 && errno == EPERM; }
 
 }  // namespace
 
@@ -31,7 +35,9 @@ std::string TrackingGroup(std::string_view proc_cgroup) {
 
 bool FromScheduler(const SignalEvent& event) {
   if (event.from_kernel) return false;
-  return event.sender <= 0 || event.uid != getuid() || IsSlurmstepd(event.sender);
+  if (event.sender <= 0 || IsSlurmstepd(event.sender)) return true;
+  // Not `sudo kill`, which has ended, and not sudo, which has a name.
+  return event.uid != getuid() && IsHidden(event.sender);
 }
 
 bool ReachedProgram(const SignalEvent& event, bool own_process_group) {

@@ -24,8 +24,8 @@ namespace muster::process {
 // True: do not pass it on. `own_process_group`: ChildOptions. Reads a few files of /proc.
 bool ReachedProgram(const SignalEvent& event, bool own_process_group);
 
-// True: the sender ends programs itself, or lets them go on: Slurm, another process of root (hidepid= of /proc hides
-// slurmstepd's name), or a process outside this process's PID namespace (a container's runtime).
+// True: the sender ends programs itself, or lets them go on: Slurm, a process of another user whose name hidepid= of
+// /proc hides, or a process outside this process's PID namespace (a container's runtime).
 bool FromScheduler(const SignalEvent& event);
 
 // The control group that proctrack/cgroup would set up, out of /proc/PID/cgroup: v1's freezer and v2's only

@@ -1,9 +1,14 @@
 #include "bootstrap/process/signal_reach.h"
 
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "tests/bootstrap/process/finish_child.h"
 
@@ -68,14 +73,33 @@ TEST(FromScheduler, IsFalseForAKillOfTheSameUser) {
   EXPECT_TRUE(FromScheduler({SIGTERM, 0, false})) << "outside the PID namespace";
 }
 
+// `sudo kill`, which has ended: nothing follows it.
+TEST(FromScheduler, IsFalseForAProcessOfAnotherUserThatHasEnded) {
+  const pid_t ended = fork();
+  ASSERT_GE(ended, 0);
+  if (ended == 0) _exit(0);
+  ASSERT_EQ(waitpid(ended, nullptr, 0), ended);
+  EXPECT_FALSE(FromScheduler({SIGTERM, ended, false, getuid() + 1}));
+}
+
 // A /proc with hidepid= shows neither the name nor the control group of root's slurmstepd.
-TEST(FromScheduler, IsTrueForAnotherUserWhoseNameIsHidden) {
-  const pid_t hidden = fork();
-  ASSERT_GE(hidden, 0);
-  if (hidden == 0) _exit(0);
-  ASSERT_EQ(waitpid(hidden, nullptr, 0), hidden);
-  EXPECT_FALSE(FromScheduler({SIGTERM, hidden, false}));
-  EXPECT_TRUE(FromScheduler({SIGTERM, hidden, false, getuid() + 1}));
+TEST(FromScheduler, IsTrueForAProcessOfAnotherUserWhoseNameIsHidden) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: a mount";
+  constexpr int kNoMount = 2;
+  const pid_t user = fork();
+  ASSERT_GE(user, 0);
+  if (user == 0) {
+    const bool mounted = unshare(CLONE_NEWNS) == 0 &&
+                         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                         mount("proc", "/proc", "proc", 0, "hidepid=2") == 0;
+    // The group 0 sees what hidepid= hides.
+    if (!mounted || setgroups(0, nullptr) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(kNoMount);
+    _exit(FromScheduler({SIGTERM, getppid(), false, 0}) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(user, &status, 0), user);
+  if (WEXITSTATUS(status) == kNoMount) GTEST_SKIP() << "needs root: a mount";
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
