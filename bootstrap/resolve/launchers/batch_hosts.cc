@@ -24,10 +24,9 @@ constexpr Sign kFiles[] = {{"PBS", "PBS_NODEFILE"},
                            {"OAR", "OAR_NODEFILE"},
                            {"Grid Engine", "PE_HOSTFILE"},
                            {"Cobalt", "COBALT_NODEFILE"}};
-// Torque's is the number that was requested: with -l nodes=4 that may be four slots of one host.
-constexpr std::string_view kRequested = "PBS_NUM_NODES";
+// PBS_NUM_NODES is what Torque was asked for: with -l nodes=4 that may be four slots of one host.
 constexpr Sign kCounts[] = {
-    {"PBS", kRequested}, {"Cobalt", "COBALT_PARTSIZE"}, {"Grid Engine", "NHOSTS", "PE_HOSTFILE"}};
+    {"PBS", "PBS_NUM_NODES"}, {"Cobalt", "COBALT_PARTSIZE"}, {"Grid Engine", "NHOSTS", "PE_HOSTFILE"}};
 constexpr Sign kLsf{"LSF", "LSB_MCPU_HOSTS"};
 
 struct HostFile {
@@ -70,13 +69,11 @@ std::optional<int> CountOf(const Environment& environment, const Sign& sign) {
   return count ? *count : std::nullopt;
 }
 
-// A requested number counts only if no host file is there that could be read.
+// Counts only if no host file can be read. A container may hide it: a rank 0 of 1 on several hosts is worse than a refusal on
+// one.
 std::optional<JobHosts> ByCount(const Environment& environment, const Sign& sign) {
   const auto count = CountOf(environment, sign);
   if (!count || *count <= 1 || HostFileOf(environment, sign.manager).lines > 0) return std::nullopt;
-  const Sign* file = FileSign(sign.manager);
-  const bool is_hidden = environment.live() && file != nullptr && environment.Has(file->variable);
-  if (sign.variable == kRequested && is_hidden) return std::nullopt;
   return JobHosts{std::string(sign.manager), std::string(sign.variable), static_cast<size_t>(*count)};
 }
 
@@ -101,10 +98,8 @@ bool IsHidden(const Environment& environment, const Sign& file) {
 
 // Whether a variable shows the number of hosts.
 bool IsCounted(const Environment& environment, std::string_view manager) {
-  return std::ranges::any_of(kCounts, [&](const Sign& sign) {
-    const auto count = sign.manager == manager ? CountOf(environment, sign) : std::nullopt;
-    return count && (*count == 1 || sign.variable != kRequested);
-  });
+  return std::ranges::any_of(
+      kCounts, [&](const Sign& sign) { return sign.manager == manager && CountOf(environment, sign); });
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(OneHost, IsAWorldOfOne) {
             "PBS_TASKNUM=5 is a task of PBS, without the number of tasks");
 }
 
-// In a container, for example. PBS_NUM_NODES is the number that was requested.
+// In a container, for example.
 TEST(AHostFileThatCannotBeRead, IsNamed) {
   const auto warnings = [](const std::string& text, const DetectOptions& options = {}) {
     const Resolution one = MustResolve(Env(text).AsProcess({.pid = 5, .host_name = "n1"}), options);
@@ -89,7 +89,9 @@ TEST(AHostFileThatCannotBeRead, IsNamed) {
       "bind the file into it";
   for (const std::string name : {"PBS_NODEFILE", "OAR_NODEFILE", "PE_HOSTFILE", "COBALT_NODEFILE"})
     EXPECT_THAT(warnings(name + "=/nowhere"), ElementsAre(name + "=" + end));
-  EXPECT_THAT(warnings("PBS_NODEFILE=/nowhere\nPBS_NUM_NODES=3"), ElementsAre("PBS_NODEFILE=" + end));
+  // Four slots of one host, or four hosts.
+  const Environment several = Env("PBS_NODEFILE=/nowhere\nPBS_NUM_NODES=4");
+  EXPECT_EQ(MustRefuse(several.AsProcess({.pid = 5, .host_name = "n1"})).error.code, Code::kNotLaunched);
   // A variable shows that there is one host.
   EXPECT_THAT(warnings("PBS_NODEFILE=/nowhere\nPBS_NUM_NODES=1"), IsEmpty());
   EXPECT_THAT(warnings("PE_HOSTFILE=/nowhere\nNHOSTS=1"), IsEmpty());
