@@ -5,6 +5,7 @@
 // A value, without sockets and clock.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "comm/base/deadline.h"
@@ -15,6 +16,7 @@ class RetryBudget {
  public:
   static constexpr int kMost = 500;
   static constexpr Duration kPause = std::chrono::milliseconds(5);
+  static constexpr Duration kLongestPause = std::chrono::seconds(1);
   static constexpr Duration kOneMoreAfter = std::chrono::milliseconds(100);
   // From more leaders on than this each makes fewer attempts.
   static constexpr size_t kFewLeaders = 64;
@@ -24,7 +26,7 @@ class RetryBudget {
   // Whether the next attempt is a quick one.
   bool Take(Clock::time_point now);
   // Before a quick attempt.
-  Duration pause() const { return kPause * crowd_; }
+  Duration pause() const { return std::min<Duration>(kPause * crowd_, kLongestPause); }
 
  private:
   Duration::rep crowd_;

@@ -37,6 +37,7 @@ TEST(RetryBudget, TheLeadersOfALargeGroupShareTheRate) {
   EXPECT_EQ(TakeAll(budget, now + seconds(100000)), 33);
   RetryBudget of_all_nodes(10000000);
   EXPECT_EQ(TakeAll(of_all_nodes, now), 1);
+  EXPECT_EQ(of_all_nodes.pause(), seconds(1)) << "no longer than between slow attempts";
 }
 
 }  // namespace
