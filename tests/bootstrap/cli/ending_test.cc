@@ -175,10 +175,11 @@ TEST(Ending, AReportThatCannotBeWrittenHoldsUpNeitherOrphansNorSignals) {
   const int end = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   while (write(end, "x", 1) == 1) {
   }
-  Launched muster({"launch", "-n", "2", "--report", pipe, "--", "sh", "-c",
-                   "[ $RANK = 0 ] || exit 0; setsid sh -c 'echo $$ >@/daemon; exec sleep 300' & sleep 1"});
+  Launched muster(
+      {"launch", "-n", "2", "--report", pipe, "--", "sh", "-c",
+       "[ $RANK = 0 ] || exit 0; setsid sh -c 'echo $$ >@/pid && mv @/pid @/daemon; exec sleep 300' & "
+       "until [ -e @/daemon ]; do sleep 0.05; done"});
   ASSERT_TRUE(muster.Appear({"daemon"}));
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const pid_t daemon = std::stoi(ContentOf(muster.File("daemon")));
   while (kill(daemon, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   muster.Send(SIGINT);
