@@ -161,13 +161,34 @@ std::string SocketAddress::ToString() const {
                                              : fmt::format("[{}]:{}", host, port());
 }
 
+namespace {
+
+// A neighbour who connects and closes without a pause uses up all ephemeral ports. By default those from 61000 on are none.
+// errno stays that of the failed bind.
+bool BindBeside(int fd, const SocketAddress& address) {
+  constexpr unsigned kFirst = 61000;
+  constexpr unsigned kPorts = 65536 - kFirst;
+  constexpr unsigned kTries = 256;
+  if (errno != EADDRINUSE || !IsTcp(address.family()) || address.port() != 0) return false;
+  for (unsigned i = 0; i < kTries; ++i) {
+    const unsigned port = kFirst + (static_cast<unsigned>(getpid()) * 31 + i * 17) % kPorts;
+    SocketAddress beside = address;
+    beside.set_port(static_cast<uint16_t>(port));
+    if (bind(fd, beside.get(), beside.length()) == 0) return true;
+  }
+  errno = EADDRINUSE;
+  return false;
+}
+
+}  // namespace
+
 Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
   MUSTER_TRY(UniqueFd fd, NewSocket(address, error_number));
   const int one = 1;
   if (IsTcp(address.family())) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   const int zero = 0;
   if (address.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-  if (bind(fd.get(), address.get(), address.length()) != 0)
+  if (bind(fd.get(), address.get(), address.length()) != 0 && !BindBeside(fd.get(), address))
     return SystemFailure("bind", address, error_number);
   // Accepted connections inherit this, at no cost for each.
   if (IsTcp(address.family())) SetUpTcp(fd.get());

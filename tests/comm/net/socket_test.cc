@@ -236,5 +236,23 @@ TEST(NetworkNamespaceOf, IsThatOfTheProcessThatMadeTheSocket) {
   EXPECT_EQ(status, 0);
 }
 
+// A neighbour on the node may use them up.
+TEST(Listen, NeedsNoEphemeralPort) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (getuid() != 0 || unshare(CLONE_NEWNET) != 0) _exit(2);
+    const UniqueFd range(open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC));
+    if (write(range.get(), "40000 40000", 11) != 11) _exit(2);
+    const auto first = Listen(SocketAddress::AnyIpv4(0));
+    const auto second = Listen(SocketAddress::AnyIpv4(0));
+    if (!first || !second) _exit(1);
+    _exit(LocalAddress(first->get()).port() == 40000 && LocalAddress(second->get()).port() >= 61000 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "needs root: unshare is not allowed";
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace
 }  // namespace muster::net
