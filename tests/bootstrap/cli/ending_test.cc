@@ -156,11 +156,11 @@ TEST(Ending, ASignalDuringTheLastLinesIsFollowedByNoRestart) {
   while (write(ends[1], "x", 1) == 1) {
   }
   fcntl(ends[1], F_SETFL, 0);
-  Launched muster({"launch", "-n", "2", "--max-restarts", "3", "--", "sh", "-c",
+  // The report is written just before the last lines.
+  Launched muster({"launch", "-n", "2", "--max-restarts", "3", "--report", "@/report", "--", "sh", "-c",
                    "[ $RANK = 0 ] || exit 0; echo attempt >>@/attempts; exit 3"},
                   "/dev/null", -1, ends[1]);
-  ASSERT_TRUE(muster.Appear({"attempts"}));
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  ASSERT_TRUE(muster.Appear({"report"}));
   muster.Send(SIGINT);
   EXPECT_EQ(muster.Wait(), 3);
   EXPECT_EQ(ContentOf(muster.File("attempts")), "attempt\n");
