@@ -163,14 +163,13 @@ std::string SocketAddress::ToString() const {
 
 namespace {
 
-// A neighbour who connects and closes without a pause uses up all ephemeral ports. By default those from 61000 on are none.
-// errno stays that of the failed bind.
+// A neighbour who connects and closes without a pause uses up all ephemeral ports. By default those from 65000 on are none, and
+// belong to no root (rendezvous.ports). errno stays that of the failed bind.
 bool BindBeside(int fd, const SocketAddress& address) {
-  constexpr unsigned kFirst = 61000;
+  constexpr unsigned kFirst = 65000;
   constexpr unsigned kPorts = 65536 - kFirst;
-  constexpr unsigned kTries = 256;
   if (errno != EADDRINUSE || !IsTcp(address.family()) || address.port() != 0) return false;
-  for (unsigned i = 0; i < kTries; ++i) {
+  for (unsigned i = 0; i < kPorts; ++i) {
     const unsigned port = kFirst + (static_cast<unsigned>(getpid()) * 31 + i * 17) % kPorts;
     SocketAddress beside = address;
     beside.set_port(static_cast<uint16_t>(port));

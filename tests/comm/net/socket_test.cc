@@ -246,7 +246,7 @@ TEST(Listen, NeedsNoEphemeralPort) {
     const auto first = Listen(SocketAddress::AnyIpv4(0));
     const auto second = Listen(SocketAddress::AnyIpv4(0));
     if (!first || !second) _exit(1);
-    _exit(LocalAddress(first->get()).port() == 40000 && LocalAddress(second->get()).port() >= 61000 ? 0 : 1);
+    _exit(LocalAddress(first->get()).port() == 40000 && LocalAddress(second->get()).port() >= 65000 ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
