@@ -137,22 +137,19 @@ std::vector<std::string> DoubtsOfOne(const Environment& environment) {
     if (!IsHidden(environment, file) || IsCounted(environment, file.manager)) continue;
     doubts.push_back(
         fmt::format("{}={} cannot be read, so this is a world of one, whatever the number of hosts: in a "
-                    "container, bind the "
-                    "file into it",
+                    "container, bind the file into it",
                     file.variable, *environment.Get(file.variable)));
   }
   if (environment.Has("ALPS_APP_PE")) {
     doubts.push_back(
         "ALPS_APP_PE=0 is a task of ALPS, without the number of tasks, and is taken for the only one: if "
-        "aprun "
-        "starts several, give --rank and --world-size, or set RANK and WORLD_SIZE");
+        "aprun starts several, give --rank and --world-size, or set RANK and WORLD_SIZE");
   }
   // Its batch script runs on the first node of the instance; a task of `flux run` has FLUX_TASK_RANK.
   if (environment.Has("FLUX_URI") && !environment.Has("FLUX_TASK_RANK")) {
     doubts.push_back(
         "FLUX_URI is set, but no launcher started this process as a rank: if the Flux instance has several "
-        "nodes, "
-        "start it with flux run");
+        "nodes, start it with flux run");
   }
   return doubts;
 }

@@ -136,8 +136,8 @@ void GroupFormation::SendHello() {
   if (accepted()) AcceptAgain(members_.SentSince(sent_before));
 }
 
-// Each child receives it twice at most for each process above, also if the node's ranks go up in several hellos: 64 ranks that wake up for each part of their
-// node are most of the load of a crowded node. The second one means that its hello has gone up.
+// Each child receives it twice at most for each process above, also if the node's ranks go up in several hellos: 64 ranks that
+// wake up for each part of their node are most of the load of a crowded node. The second one means that its hello has gone up.
 void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, bool first) {
   events_.on_accepted();
   if (!first) return;
