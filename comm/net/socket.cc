@@ -164,19 +164,34 @@ std::string SocketAddress::ToString() const {
 namespace {
 
 // A neighbour who connects and closes without a pause uses up all ephemeral ports. By default those from 65000 on are none, and
-// belong to no root (rendezvous.ports). errno stays that of the failed bind.
-bool BindBeside(int fd, const SocketAddress& address) {
+// belong to no root (rendezvous.ports). On failure errno is as before.
+bool BindBeside(int fd, SocketAddress address) {
   constexpr unsigned kFirst = 65000;
   constexpr unsigned kPorts = 65536 - kFirst;
-  if (errno != EADDRINUSE || !IsTcp(address.family()) || address.port() != 0) return false;
+  const int number = errno;
   for (unsigned i = 0; i < kPorts; ++i) {
-    const unsigned port = kFirst + (static_cast<unsigned>(getpid()) * 31 + i * 17) % kPorts;
-    SocketAddress beside = address;
-    beside.set_port(static_cast<uint16_t>(port));
-    if (bind(fd, beside.get(), beside.length()) == 0) return true;
+    address.set_port(
+        static_cast<uint16_t>(kFirst + (static_cast<unsigned>(getpid()) * 31 + i * 17) % kPorts));
+    if (bind(fd, address.get(), address.length()) == 0) return true;
   }
-  errno = EADDRINUSE;
+  errno = number;
   return false;
+}
+
+bool Bind(int fd, const SocketAddress& address) {
+  if (bind(fd, address.get(), address.length()) == 0) return true;
+  return errno == EADDRINUSE && IsTcp(address.family()) && address.port() == 0 && BindBeside(fd, address);
+}
+
+bool Connect(int fd, const SocketAddress& address) {
+  const auto begin = [&] {
+    return connect(fd, address.get(), address.length()) == 0 || errno == EINPROGRESS;
+  };
+  if (begin()) return true;
+  if (errno != EADDRNOTAVAIL || !IsTcp(address.family())) return false;
+  const SocketAddress any =
+      address.family() == AF_INET ? SocketAddress::AnyIpv4(0) : SocketAddress::AnyIpv6(0);
+  return BindBeside(fd, any) && begin();
 }
 
 }  // namespace
@@ -187,8 +202,7 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
   if (IsTcp(address.family())) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   const int zero = 0;
   if (address.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-  if (bind(fd.get(), address.get(), address.length()) != 0 && !BindBeside(fd.get(), address))
-    return SystemFailure("bind", address, error_number);
+  if (!Bind(fd.get(), address)) return SystemFailure("bind", address, error_number);
   // Accepted connections inherit this, at no cost for each.
   if (IsTcp(address.family())) SetUpTcp(fd.get());
   if (listen(fd.get(), SOMAXCONN) != 0) return SystemFailure("listen on", address, error_number);
@@ -198,9 +212,7 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number) {
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number) {
   MUSTER_TRY(UniqueFd fd, NewSocket(address, error_number));
   if (IsTcp(address.family())) SetUpTcp(fd.get());
-  if (connect(fd.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS) {
-    return SystemFailure("connect to", address, error_number);
-  }
+  if (!Connect(fd.get(), address)) return SystemFailure("connect to", address, error_number);
   return fd;
 }
 

@@ -50,13 +50,13 @@ class SocketAddress {
   socklen_t length_ = 0;
 };
 
-// Bound and listening; accepted connections have the options that StartConnect sets. kSystem; `*error_number`
-// (may be null) gets errno, so that a caller can recognise a taken address.
+// Bound and listening; accepted connections have the options that StartConnect sets. Port 0: an ephemeral port, or if there is
+// none one from 65000 on. kSystem; `*error_number` (may be null) gets errno, so that a caller can recognise a taken address.
 Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullptr);
 
 // Starts to connect; the descriptor becomes writable when that has ended, then ConnectError returns the
 // result. TCP_NODELAY and keep-alive are set: a lost peer is noticed within 30 s if nothing is in flight to
-// it.
+// it. Its own port is as for Listen.
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number = nullptr);
 // To a Unix socket, which connects immediately, or returns EAGAIN while its queue is full (net.core.somaxconn: 128
 // before Linux 5.4). BLOCKS until the queue has room, at most until the deadline.

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -236,22 +239,45 @@ TEST(NetworkNamespaceOf, IsThatOfTheProcessThatMadeTheSocket) {
   EXPECT_EQ(status, 0);
 }
 
-// A neighbour on the node may use them up.
-TEST(Listen, NeedsNoEphemeralPort) {
+// In a network namespace whose only ephemeral port is 40000, as if a neighbour on the node had used up the others.
+void WithOneEphemeralPort(bool (*check)()) {
   const pid_t child = fork();
   if (child == 0) {
     if (getuid() != 0 || unshare(CLONE_NEWNET) != 0) _exit(2);
     const UniqueFd range(open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC));
     if (write(range.get(), "40000 40000", 11) != 11) _exit(2);
-    const auto first = Listen(SocketAddress::AnyIpv4(0));
-    const auto second = Listen(SocketAddress::AnyIpv4(0));
-    if (!first || !second) _exit(1);
-    _exit(LocalAddress(first->get()).port() == 40000 && LocalAddress(second->get()).port() >= 65000 ? 0 : 1);
+    ifreq loopback{{"lo"}, {}};
+    loopback.ifr_flags = IFF_UP;
+    const UniqueFd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (ioctl(any.get(), SIOCSIFFLAGS, &loopback) != 0) _exit(2);
+    _exit(check() ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "needs root: unshare is not allowed";
   EXPECT_EQ(status, 0);
+}
+
+TEST(Listen, NeedsNoEphemeralPort) {
+  WithOneEphemeralPort([] {
+    const auto first = Listen(SocketAddress::AnyIpv4(0));
+    const auto second = Listen(SocketAddress::AnyIpv4(0));
+    return first && second && LocalAddress(first->get()).port() == 40000 &&
+           LocalAddress(second->get()).port() >= 65000;
+  });
+}
+
+TEST(StartConnect, NeedsNoEphemeralPort) {
+  WithOneEphemeralPort([] {
+    const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 39000));
+    if (!listener) return false;
+    const auto first = StartConnect(LocalAddress(listener->get()));
+    const auto second = StartConnect(LocalAddress(listener->get()));
+    const auto third = StartConnect(LocalAddress(listener->get()));
+    return first && second && third && ConnectError(second->get()) == 0 &&
+           PeerAddress(third->get()).port() == 39000 && LocalAddress(first->get()).port() == 40000 &&
+           LocalAddress(second->get()).port() >= 65000 && LocalAddress(third->get()).port() >= 65000;
+  });
 }
 
 }  // namespace
