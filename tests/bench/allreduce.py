@@ -57,7 +57,7 @@ class Gloo:
     def __init__(self, python, folder):
         path = os.path.join(folder, "gloo-store")
         environment = dict(os.environ, GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
-        program = [python, os.path.join(programs.HERE, "gloo_peer.py")]
+        program = [python, os.path.join(programs.HERE, "peers/gloo_peer.py")]
         self.ranks = [
             subprocess.Popen(
                 [*program, str(rank), str(RANKS), path],

@@ -18,7 +18,7 @@ NAME = "map"
 NEEDS_ROOT = False
 WORKERS = 16
 LIMIT = 600
-PEER = os.path.join(programs.HERE, "map_peer.py")
+PEER = os.path.join(programs.HERE, "peers/map_peer.py")
 
 
 def lengths(count, shortest, seed):

@@ -32,7 +32,7 @@ def mpi(name, work):
         raise Absent(f"{name}: no mpicc.{name} or mpirun.{name} here")
     program = os.path.join(work, f"mpi_peer.{name}")
     if not os.path.exists(program):
-        measure.run([compiler, "-O2", "-o", program, os.path.join(HERE, "mpi_peer.c")], 120)
+        measure.run([compiler, "-O2", "-o", program, os.path.join(HERE, "peers/mpi_peer.c")], 120)
     return program, starter
 
 

@@ -29,7 +29,7 @@ def starters(bench, python):
 def once(bench, starter, ranks):
     """(seconds of the slowest rank for init and barrier, seconds of the whole)."""
     place = tempfile.mkdtemp(dir=bench.work)
-    peer = os.path.join(programs.HERE, "torch_init_peer.py")
+    peer = os.path.join(programs.HERE, "peers/torch_init_peer.py")
     try:
         whole, output = measure.run([*starter(ranks), peer, place], LIMIT, {"OMP_NUM_THREADS": "1"})
     finally:
