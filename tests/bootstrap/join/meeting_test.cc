@@ -10,12 +10,12 @@
 namespace muster::join {
 namespace {
 
-using resolve::testing_support::Change;
-using resolve::testing_support::Changed;
-using resolve::testing_support::Env;
-using resolve::testing_support::Fixture;
-using resolve::testing_support::Hydra;
-using resolve::testing_support::Openmpi;
+using resolve::Change;
+using resolve::Changed;
+using resolve::Env;
+using resolve::Fixture;
+using resolve::Hydra;
+using resolve::Openmpi;
 using testing::ElementsAre;
 using testing::IsEmpty;
 

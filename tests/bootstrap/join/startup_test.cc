@@ -9,7 +9,7 @@
 namespace muster::join {
 namespace {
 
-using resolve::testing_support::Torchrun;
+using resolve::Torchrun;
 
 Environment Live(const std::string& text) {
   return Environment::FromText(text)->AsProcess({.pid = 77, .parent = 1, .uid = 1000, .host_name = "n1"});

@@ -11,18 +11,6 @@
 namespace muster::resolve {
 namespace {
 
-using testing_support::Bare;
-using testing_support::BatchScript;
-using testing_support::Env;
-using testing_support::Hydra;
-using testing_support::Muster;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-using testing_support::Openmpi;
-using testing_support::Torchrun;
-using testing_support::VerdictOn;
-
 struct NestCase {
   const char* what;
   std::string environment;

@@ -14,19 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::Bare;
-using testing_support::BatchScript;
-using testing_support::Changed;
-using testing_support::Env;
-using testing_support::Fixture;
-using testing_support::Hydra;
-using testing_support::Muster;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-using testing_support::Openmpi;
-using testing_support::Torchrun;
-using testing_support::VerdictOn;
 
 TEST(Refused, KeepsTheAllocation) {
   const Refusal refusal = MustRefuse(Fixture("sbatch-script/0"));

@@ -11,14 +11,6 @@
 namespace muster::resolve {
 namespace {
 
-using testing_support::BatchScript;
-using testing_support::Env;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-using testing_support::TupleText;
-using testing_support::VerdictOn;
-
 struct Variant {
   const char* what;
   std::string environment;
@@ -28,7 +20,7 @@ struct Variant {
 void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.what; }
 
 TEST(Documented, GivesItsTuple) {
-  for (const testing_support::Documented& one : testing_support::AllDocumented()) {
+  for (const Documented& one : AllDocumented()) {
     const RankTuple tuple = MustResolve(one.environment).tuple;
     EXPECT_EQ(tuple.launcher, one.launcher);
     EXPECT_EQ(TupleText(tuple), one.tuple) << one.launcher;
@@ -87,8 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
                  .job = {.key = "openmpi:-:0"},
                  .master = Endpoint{"10.0.0.4", 6105}}},
         Variant{"torchrun in a pod of Kubeflow",
-                "PET_NODE_RANK=1\nPET_NNODES=2\nPET_NPROC_PER_NODE=2\n" +
-                    testing_support::Torchrun(3, 4, 1, 2, 1, 2),
+                "PET_NODE_RANK=1\nPET_NNODES=2\nPET_NPROC_PER_NODE=2\n" + Torchrun(3, 4, 1, 2, 1, 2),
                 {.launcher = "torchrun",
                  .rank = 3,
                  .world_size = 4,
@@ -98,15 +89,15 @@ INSTANTIATE_TEST_SUITE_P(
                  .num_nodes = 2,
                  .job = {.key = "torchrun:r:0", .id = "r"},
                  .master = Endpoint{"n1", 29500}}},
-        Variant{"mpirun on SageMaker",
-                "SM_HOSTS=[\"algo-1\",\"algo-2\"]\nSM_CURRENT_HOST=algo-2\nSM_NUM_GPUS=2\n" +
-                    testing_support::Openmpi(3, 4, 1, 2),
-                {.launcher = "openmpi",
-                 .rank = 3,
-                 .world_size = 4,
-                 .local_rank = 1,
-                 .local_world_size = 2,
-                 .job = {.key = "openmpi:77:0", .id = "77"}}}));
+        Variant{
+            "mpirun on SageMaker",
+            "SM_HOSTS=[\"algo-1\",\"algo-2\"]\nSM_CURRENT_HOST=algo-2\nSM_NUM_GPUS=2\n" + Openmpi(3, 4, 1, 2),
+            {.launcher = "openmpi",
+             .rank = 3,
+             .world_size = 4,
+             .local_rank = 1,
+             .local_world_size = 2,
+             .job = {.key = "openmpi:77:0", .id = "77"}}}));
 
 // Nodes are counted, not processes: no process's rank, whatever its numbers are.
 struct NodeScope {
@@ -224,7 +215,7 @@ TEST(Blaunch, IsARankWhereItIsForced) {
   EXPECT_EQ(MustRefuse(Env("LSF_PM_TASKID=1\n"), forced).error.message,
             "LSF_PM_TASKID=1 is set but LSB_DJOB_NUMPROC is not: half a pair");
   // mpirun's daemons are its tasks.
-  EXPECT_EQ(MustResolve(Env(text + testing_support::Openmpi(0, 8, 0, 2))).tuple.launcher, "openmpi");
+  EXPECT_EQ(MustResolve(Env(text + Openmpi(0, 8, 0, 2))).tuple.launcher, "openmpi");
 }
 
 TEST(Documented, MeetWhereTheyCan) {
@@ -239,8 +230,7 @@ TEST(Documented, MeetWhereTheyCan) {
   const auto by_master = plan(jsrun + "JSM_NAMESPACE_LOCAL_SIZE=2\nMASTER_ADDR=a\nMASTER_PORT=4000\n");
   EXPECT_EQ(by_master->find_root, FindRoot::kHost);
   EXPECT_EQ(by_master->host, "a");
-  const auto azure =
-      plan("AZUREML_RUN_ID=e\nAZ_BATCH_MASTER_NODE=10.0.0.4:6105\n" + testing_support::Openmpi(3, 4, 1, 2));
+  const auto azure = plan("AZUREML_RUN_ID=e\nAZ_BATCH_MASTER_NODE=10.0.0.4:6105\n" + Openmpi(3, 4, 1, 2));
   EXPECT_EQ(azure->find_root, FindRoot::kHost);
   EXPECT_EQ(azure->host, "10.0.0.4");
   EXPECT_EQ(plan("JOB_COMPLETION_INDEX=3\nWORLD_SIZE=4\nMASTER_ADDR=job-0.svc\nMASTER_PORT=1\n")->host,

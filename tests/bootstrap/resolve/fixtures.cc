@@ -6,7 +6,7 @@
 
 #include "comm/base/parse.h"
 
-namespace muster::resolve::testing_support {
+namespace muster::resolve {
 namespace {
 
 const std::filesystem::path kRoot = "tests/testdata/env";
@@ -108,4 +108,4 @@ Environment Changed(const Environment& environment, std::initializer_list<Change
   return environment.live() ? changed.AsProcess(*environment.process()) : changed;
 }
 
-}  // namespace muster::resolve::testing_support
+}  // namespace muster::resolve

@@ -11,7 +11,7 @@
 
 #include "bootstrap/environment/environment.h"
 
-namespace muster::resolve::testing_support {
+namespace muster::resolve {
 
 // One line of an expected.tsv: its columns as text ("-", "!", "?3", "3").
 struct ExpectedRank {
@@ -58,4 +58,4 @@ using Change = std::pair<std::string_view, std::optional<std::string_view>>;
 // The environment with these variables set, or unset if the value is nullopt.
 Environment Changed(const Environment& environment, std::initializer_list<Change> changes);
 
-}  // namespace muster::resolve::testing_support
+}  // namespace muster::resolve

@@ -13,12 +13,6 @@
 namespace muster::resolve {
 namespace {
 
-using testing_support::AllExpected;
-using testing_support::AllMeetings;
-using testing_support::ExpectedMeeting;
-using testing_support::ExpectedRank;
-using testing_support::Fixture;
-
 Environment Load(const ExpectedRank& expected) {
   return Fixture(expected.folder + "/" + expected.file.substr(0, expected.file.size() - 4));
 }

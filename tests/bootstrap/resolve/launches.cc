@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster::resolve::testing_support {
+namespace muster::resolve {
 
 std::string VerdictOn(std::string_view launcher, const std::vector<Considered>& considered) {
   for (const Considered& one : considered) {
@@ -104,4 +104,4 @@ std::string TupleText(const RankTuple& tuple) {
   return text;
 }
 
-}  // namespace muster::resolve::testing_support
+}  // namespace muster::resolve

@@ -7,7 +7,7 @@
 
 #include "bootstrap/resolve/detect.h"
 
-namespace muster::resolve::testing_support {
+namespace muster::resolve {
 
 // A task of Slurm job 9, step 1: `tasks` tasks, one on each of as many nodes n1, n2, ...; this is task
 // `rank`.
@@ -34,4 +34,4 @@ std::string VerdictOn(std::string_view launcher, const std::vector<Considered>& 
 // "rank=3 world_size=4 local_rank=1 job=flux:f58:0": what is known, without the launcher.
 std::string TupleText(const RankTuple& tuple);
 
-}  // namespace muster::resolve::testing_support
+}  // namespace muster::resolve

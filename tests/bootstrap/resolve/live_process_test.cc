@@ -16,20 +16,6 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
-using testing_support::Bare;
-using testing_support::BatchScript;
-using testing_support::Changed;
-using testing_support::Env;
-using testing_support::Fixture;
-using testing_support::Hydra;
-using testing_support::Muster;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-using testing_support::OneTaskScript;
-using testing_support::Openmpi;
-using testing_support::Torchrun;
-using testing_support::VerdictOn;
 
 Environment::Process Live(pid_t pid, pid_t parent) {
   return {.pid = pid, .parent = parent, .uid = 1000, .host_name = "n2"};

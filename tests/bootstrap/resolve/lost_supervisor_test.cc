@@ -11,18 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::Bare;
-using testing_support::Changed;
-using testing_support::Env;
-using testing_support::Hydra;
-using testing_support::Muster;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-using testing_support::OneTaskScript;
-using testing_support::Openmpi;
-using testing_support::Torchrun;
-using testing_support::VerdictOn;
 
 Environment::Process Live(pid_t pid, pid_t parent) {
   return {.pid = pid, .parent = parent, .uid = 1000, .host_name = "n2"};
@@ -36,9 +24,7 @@ DetectOptions Unreachable() {
 
 TEST(DeadSupervisor, LeavesNothingBehind) {
   const std::string text = OneTaskANode(4, 2) + Muster(0, 2, 0, 2, 0, 1) + Bare(0, 2, 0);
-  DetectOptions options;
-  options.control_alive = [](const std::string&) { return false; };
-  const Resolution resolution = MustResolve(Env(text).AsProcess(Live(5, 4)), options);
+  const Resolution resolution = MustResolve(Env(text).AsProcess(Live(5, 4)), Unreachable());
   EXPECT_EQ(resolution.tuple.launcher, "slurm");
   EXPECT_EQ(resolution.tuple.rank, 2);
   EXPECT_EQ(resolution.tuple.master, std::nullopt);

@@ -12,8 +12,6 @@ namespace muster::resolve {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::Changed;
-using testing_support::Env;
 
 // Rank 1 of 4, local rank 1 of 2 on node 0 of 2, as far as the launcher has it.
 struct Sound {
@@ -95,7 +93,7 @@ const std::vector<Sound>& Written() {
 // Those and every documented environment, by the variables of the row.
 std::vector<Sound> AllSound() {
   std::vector<Sound> all = Written();
-  for (const testing_support::Documented& one : testing_support::AllDocumented()) {
+  for (const Documented& one : AllDocumented()) {
     const TupleVariables& tuple = Launchers().Of(one.launcher).tuple;
     Sound sound{one.launcher, "", std::string(tuple.rank), std::string(tuple.world_size), {}, false};
     for (const auto& [name, value] : one.environment.All()) sound.environment += name + "=" + value + "\n";
@@ -114,7 +112,7 @@ Probed Probe(const Sound& sound, const Environment& environment) {
 class EveryLauncherTest : public testing::TestWithParam<Sound> {
  protected:
   // The message; fails if it is no Malformed of the right code.
-  std::string MessageWith(std::initializer_list<testing_support::Change> changes) {
+  std::string MessageWith(std::initializer_list<Change> changes) {
     const Probed probed = Probe(GetParam(), Changed(Env(GetParam().environment), changes));
     const auto* malformed = std::get_if<Malformed>(&probed);
     if (malformed == nullptr) {
@@ -176,9 +174,9 @@ INSTANTIATE_TEST_SUITE_P(Malformed, EveryLauncherTest, testing::ValuesIn(AllSoun
 
 // The same of every captured environment, by the variables of the row.
 TEST(CapturedLauncher, NamesTheVariableThatIsNoNumber) {
-  for (const testing_support::ExpectedMeeting& captured : testing_support::AllMeetings()) {
+  for (const ExpectedMeeting& captured : AllMeetings()) {
     const Launcher& launcher = Launchers().Of(captured.launcher);
-    const Environment environment = testing_support::Fixture(captured.folder + "/0");
+    const Environment environment = Fixture(captured.folder + "/0");
     for (const std::string_view variable : {launcher.tuple.rank, launcher.tuple.world_size}) {
       const Probed probed = launcher.probe(Changed(environment, {{variable, "x"}}), {});
       const auto* malformed = std::get_if<Malformed>(&probed);
@@ -193,8 +191,7 @@ TEST(CapturedLauncher, NamesTheVariableThatIsNoNumber) {
 TEST(EveryLauncher, HasAnEnvironment) {
   std::set<std::string, std::less<>> with;
   for (const Sound& sound : AllSound()) with.insert(sound.launcher);
-  for (const testing_support::ExpectedMeeting& meeting : testing_support::AllMeetings())
-    with.insert(meeting.launcher);
+  for (const ExpectedMeeting& meeting : AllMeetings()) with.insert(meeting.launcher);
   for (const Launcher* launcher : Launchers()) {
     if (launcher->role == LauncherRole::kFlags || launcher->tuple.rank.empty()) continue;
     EXPECT_TRUE(with.contains(launcher->name)) << launcher->name;

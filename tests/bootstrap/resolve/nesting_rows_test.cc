@@ -9,16 +9,6 @@
 namespace muster::resolve {
 namespace {
 
-using testing_support::Bare;
-using testing_support::BatchScript;
-using testing_support::Changed;
-using testing_support::Env;
-using testing_support::Fixture;
-using testing_support::Hydra;
-using testing_support::OneTaskANode;
-using testing_support::Openmpi;
-using testing_support::Torchrun;
-
 // A refusal has launcher "" and its code's name in place of a rank.
 struct Row {
   const char* what;

@@ -8,8 +8,6 @@
 namespace muster::resolve {
 namespace {
 
-using resolve::testing_support::Fixture;
-
 resolve::Resolution Sample() {
   resolve::Resolution resolution;
   resolution.tuple = {.launcher = "slurm",

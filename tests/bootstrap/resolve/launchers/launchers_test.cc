@@ -11,10 +11,6 @@
 namespace muster::resolve {
 namespace {
 
-using testing_support::Changed;
-using testing_support::Env;
-using testing_support::Fixture;
-
 Probed Probe(std::string_view launcher, const Environment& environment, const ProbeContext& context = {}) {
   return FindLauncher(launcher)->probe(environment, context);
 }

@@ -8,11 +8,6 @@
 namespace muster::resolve {
 namespace {
 
-using testing_support::Env;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-
 std::string Legacy(int node, int local, int world) {
   return fmt::format("NODE_RANK={}\nLOCAL_RANK={}\nWORLD_SIZE={}\nMASTER_ADDR=n1\nMASTER_PORT=29500\n", node,
                      local, world);

@@ -13,11 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::Bare;
-using testing_support::Env;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::Openmpi;
 
 // Batch systems beside Slurm.
 TEST(SeveralHosts, AreNoWorldOfOne) {

@@ -30,11 +30,6 @@ using testing::HasSubstr;
 using testing::Key;
 using testing::Not;
 using testing::Pair;
-using testing_support::Env;
-using testing_support::MustRefuse;
-using testing_support::MustResolve;
-using testing_support::OneTaskANode;
-using testing_support::VerdictOn;
 
 // The product's launchers and this row, before Slurm's.
 LauncherTable WithBeacon() {
@@ -86,11 +81,11 @@ TEST(OneMoreLauncher, GivesItsTuple) {
 
 // If it could not run here, one file from its documentation would do instead of the captured ones.
 TEST(OneMoreLauncher, OneDocumentedEnvironmentIsEnough) {
-  const auto documented = testing_support::AllDocumented("tests/bootstrap/resolve/one_more/documented");
+  const auto documented = AllDocumented("tests/bootstrap/resolve/one_more/documented");
   ASSERT_EQ(documented.size(), 1u);
   const RankTuple tuple = MustResolve(documented.front().environment, Among()).tuple;
   EXPECT_EQ(tuple.launcher, documented.front().launcher);
-  EXPECT_EQ(testing_support::TupleText(tuple), documented.front().tuple);
+  EXPECT_EQ(TupleText(tuple), documented.front().tuple);
 }
 
 TEST(OneMoreLauncher, IsForcedByItsName) {
@@ -115,7 +110,7 @@ TEST(OneMoreLauncher, ContradictsAnotherWorld) {
             "(SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=3), and neither started the other");
   EXPECT_THAT(refusal.error.hint, HasSubstr("MUSTER_LAUNCHER=beacon"));
   EXPECT_EQ(VerdictOn("beacon", refusal.considered), "contradicts");
-  const Environment half = testing_support::Changed(Captured(3), {{"BEACON_SIZE", std::nullopt}});
+  const Environment half = Changed(Captured(3), {{"BEACON_SIZE", std::nullopt}});
   EXPECT_EQ(MustRefuse(half, Among()).error.message,
             "BEACON_RANK=3 is set but BEACON_SIZE is not: half a pair");
 }

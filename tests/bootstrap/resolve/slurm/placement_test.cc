@@ -10,9 +10,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::Changed;
-using testing_support::Env;
-using testing_support::Fixture;
 
 Placement Place(const Environment& environment) {
   auto placement = PlacementOfSlurmStep(environment);

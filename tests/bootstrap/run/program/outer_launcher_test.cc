@@ -12,15 +12,15 @@
 namespace muster::run {
 namespace {
 
-using resolve::testing_support::Bare;
-using resolve::testing_support::BatchScript;
-using resolve::testing_support::Muster;
-using resolve::testing_support::MustRefuse;
-using resolve::testing_support::MustResolve;
-using resolve::testing_support::OneTaskANode;
-using resolve::testing_support::Openmpi;
-using resolve::testing_support::Torchrun;
-using resolve::testing_support::VerdictOn;
+using resolve::Bare;
+using resolve::BatchScript;
+using resolve::Muster;
+using resolve::MustRefuse;
+using resolve::MustResolve;
+using resolve::OneTaskANode;
+using resolve::Openmpi;
+using resolve::Torchrun;
+using resolve::VerdictOn;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
