@@ -20,87 +20,58 @@ class Error(RuntimeError):
     code: ClassVar[str] = "unknown"
     exit_status: int = 70
 
+    def __init_subclass__(cls, *, code: str | None = None, exit_status: int | None = None) -> None:
+        cls.code = code or cls.code
+        cls.exit_status = exit_status or cls.exit_status
+
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message} ({hint})" if hint else message)
         self.message = message
         self.hint = hint
 
 
-class UsageError(Error):
+class UsageError(Error, code="usage", exit_status=64):
     """A mistake of the caller; the group is not affected."""
 
-    code = "usage"
-    exit_status = 64
 
-
-class NotLaunchedError(Error):
+class NotLaunchedError(Error, code="not_launched", exit_status=64):
     """There is an allocation, but this process was not launched as one of its ranks."""
 
-    code = "not_launched"
-    exit_status = 64
 
-
-class BadEnvironmentError(Error):
+class BadEnvironmentError(Error, code="bad_environment", exit_status=65):
     """The launcher's environment variables are malformed or contradict each other."""
 
-    code = "bad_environment"
-    exit_status = 65
 
-
-class PeerLostError(Error):
+class PeerLostError(Error, code="peer_lost", exit_status=69):
     """Another rank exited early, was killed or stopped responding."""
 
-    code = "peer_lost"
-    exit_status = 69
 
-
-class InternalError(Error):
+class InternalError(Error, code="internal", exit_status=70):
     """A bug in muster."""
 
-    code = "internal"
-    exit_status = 70
 
-
-class OperatingSystemError(Error):
+class OperatingSystemError(Error, code="system", exit_status=71):
     """The operating system refused a call."""
 
-    code = "system"
-    exit_status = 71
 
-
-class DeadlineError(Error, TimeoutError):
+class DeadlineError(Error, TimeoutError, code="deadline", exit_status=75):
     """A timeout passed; the message names the missing ranks."""
 
-    code = "deadline"
-    exit_status = 75
 
-
-class DisagreementError(Error):
+class DisagreementError(Error, code="disagreement", exit_status=76):
     """Ranks disagree: world size, configuration or collective."""
 
-    code = "disagreement"
-    exit_status = 76
 
-
-class AuthenticationError(Error):
+class AuthenticationError(Error, code="authentication", exit_status=77):
     """A peer did not authenticate, or data was changed between two nodes."""
 
-    code = "authentication"
-    exit_status = 77
 
-
-class ConfigurationError(Error):
+class ConfigurationError(Error, code="configuration", exit_status=78):
     """A bad YAML file, setting or MUSTER_* variable."""
 
-    code = "configuration"
-    exit_status = 78
 
-
-class WorkFailedError(Error):
+class WorkFailedError(Error, code="work_failed", exit_status=79):
     """Programs exited with 0, but their work is not done (run.expect), or items of a map were given up."""
-
-    code = "work_failed"
-    exit_status = 79
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,14 +113,11 @@ class MapError(WorkFailedError):
         self.failed = list(failed)
 
 
-class TimeIsUpError(Error):
+class TimeIsUpError(Error, code="time_is_up", exit_status=80):
     """The job ends soon, and items of a map are left for the next run. The program that does not catch it exits with 80.
 
     left  how many
     """
-
-    code = "time_is_up"
-    exit_status = 80
 
     def __init__(self, message: str, hint: str = "", *, left: int = 0) -> None:
         super().__init__(message, hint)
