@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Callable, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, TypeVar, overload
 
 from . import _exit_status, _library, _map_end, _results, _world
 from ._errors import UsageError
@@ -31,22 +31,33 @@ _HERE = os.path.join(os.path.dirname(__file__), "")
 _LONGEST_REASON = 32 << 10
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class _ItemsOptions(TypedDict, total=False):
+        """The arguments of both that are of one type for all items."""
+
+        journal: Journal
+        name: str | None
+        retries: int
+        timeout: Timeout
+        retry_failed: bool
+        progress: bool
+
+    class _Options(_ItemsOptions, total=False):
+        slots: int
+        gather: Gather
+
+
 @overload
 def map(
     function: Callable[[list[_T]], Iterable[_R]],
     items: Items[_T],
     *,
     batch_size: int,
-    journal: Journal = None,
     key: Key[_T] | None = None,
     class_of: Key[_T] | None = None,
-    name: str | None = None,
-    retries: int = 2,
-    timeout: Timeout = None,
-    slots: int = 1,
-    gather: Gather = "root",
-    retry_failed: bool = False,
-    progress: bool = True,
+    **options: Unpack[_Options],
 ) -> list[_R] | None: ...
 @overload
 def map(
@@ -54,16 +65,9 @@ def map(
     items: Items[_T],
     *,
     batch_size: None = None,
-    journal: Journal = None,
     key: Key[_T] | None = None,
     class_of: Key[_T] | None = None,
-    name: str | None = None,
-    retries: int = 2,
-    timeout: Timeout = None,
-    slots: int = 1,
-    gather: Gather = "root",
-    retry_failed: bool = False,
-    progress: bool = True,
+    **options: Unpack[_Options],
 ) -> list[list[_R]] | None: ...
 @overload
 def map(
@@ -71,16 +75,9 @@ def map(
     items: Items[_T],
     *,
     batch_size: None = None,
-    journal: Journal = None,
     key: Key[_T] | None = None,
     class_of: Key[_T] | None = None,
-    name: str | None = None,
-    retries: int = 2,
-    timeout: Timeout = None,
-    slots: int = 1,
-    gather: Gather = "root",
-    retry_failed: bool = False,
-    progress: bool = True,
+    **options: Unpack[_Options],
 ) -> list[_R] | None: ...
 
 
@@ -315,28 +312,18 @@ def map_items(
     items: Items[_T],
     *,
     batch_size: int,
-    journal: Journal = None,
     key: Key[_T] | None = None,
     class_of: Key[_T] | None = None,
-    name: str | None = None,
-    retries: int = 2,
-    timeout: Timeout = None,
-    retry_failed: bool = False,
-    progress: bool = True,
+    **options: Unpack[_ItemsOptions],
 ) -> MapItems[list[_T]]: ...
 @overload
 def map_items(
     items: Items[_T],
     *,
     batch_size: None = None,
-    journal: Journal = None,
     key: Key[_T] | None = None,
     class_of: Key[_T] | None = None,
-    name: str | None = None,
-    retries: int = 2,
-    timeout: Timeout = None,
-    retry_failed: bool = False,
-    progress: bool = True,
+    **options: Unpack[_ItemsOptions],
 ) -> MapItems[_T]: ...
 
 
