@@ -8,11 +8,11 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
 from . import _world
-from ._dispatch import BrokenRankError, Ranks, digest_of, own_devices
+from ._dispatch import BrokenRankError, Call, Ranks, Settings, digest_of, only_once, own_devices
 from ._errors import PeerLostError, UsageError
 
 
@@ -34,6 +34,20 @@ def serve(ranks: Ranks, begin: Callable[[Any], Any]) -> None:
 
 
 # ---- requests
+
+
+def new_call(
+    method: str, work: str, settings: Settings, batches: list[list[int]], requests: Sequence[Any], sent: Sequence[Any]
+) -> Call:
+    """The batches are of numbers of `requests`; `sent` are those for the other ranks. Each call has a journal of its own."""
+    keys = list(only_once(key_of([requests[i] for i in batch]) for batch in batches))
+    journal = settings.journal
+    if journal is not None:
+        journal = os.path.join(journal, f"{method}-{digest_of(keys)}")
+        os.makedirs(os.path.dirname(journal), exist_ok=True)
+    return Call(
+        method, work, keys, [[sent[i] for i in batch] for batch in batches], journal, settings.retries, settings.retry_failed
+    )
 
 
 def key_of(requests: list[Any]) -> str:

@@ -24,9 +24,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from ._dispatch import Call, Ranks, Settings, digest_of, hide_the_group, in_pieces, only_once, take_settings
+from ._dispatch import Ranks, Settings, hide_the_group, in_pieces, take_settings
 from ._errors import UsageError
-from ._harness import alone, key_of, quiet, run_program, seed, seeds, serve, take_own_gpus, text_of
+from ._harness import alone, new_call, quiet, run_program, seed, seeds, serve, take_own_gpus, text_of
 
 # Requests of a batch if the model itself cuts none, as vLLM does.
 _PIECE = 128
@@ -148,20 +148,8 @@ class Dispatcher:
             return []
         size = _batch_size(self._model)
         batches = cut(self._model, method, requests, size)
-        keys = list(only_once(key_of([requests[i] for i in batch]) for batch in batches))
-        journal = self._settings.journal
-        if journal is not None:
-            journal = os.path.join(journal, f"{method}-{digest_of(keys)}")
-            os.makedirs(os.path.dirname(journal), exist_ok=True)
-        call = Call(
-            method,
-            f"{self._work} batch_size={size}",
-            keys,
-            [[_sent(requests[i]) for i in batch] for batch in batches],
-            journal,
-            self._settings.retries,
-            self._settings.retry_failed,
-        )
+        sent = [_sent(request) for request in requests]
+        call = new_call(method, f"{self._work} batch_size={size}", self._settings, batches, requests, sent)
         results: list[Any] = [None] * len(requests)
         every = self._ranks.call(call, _worker(self._model, size))
         for batch, answers in zip(batches, every):

@@ -15,10 +15,10 @@ import os
 import sys
 from typing import Any, Callable
 
-from ._dispatch import Call, Ranks, Settings, digest_of, hide_the_group, in_pieces, only_once, take_settings
+from ._dispatch import Ranks, Settings, hide_the_group, in_pieces, take_settings
 from ._errors import TimeIsUpError, UsageError
 from . import _world
-from ._harness import alone, key_of, run_program, seed, seeds, serve, take_own_gpus, text_of
+from ._harness import alone, new_call, run_program, seed, seeds, serve, take_own_gpus, text_of
 
 METHODS = ("loglikelihood", "generate_until", "generate_until_multi_round")
 
@@ -198,15 +198,7 @@ class Dispatcher:
             _world.log(_world.WARNING, f"rank 0 alone does {len(requests)} requests ({method}), which cannot be sent to the other ranks: they contain {error}")
             return list(getattr(self._model, method)(requests))
         batches = in_pieces(range(len(requests)), self._size)
-        keys = list(only_once(key_of([requests[i] for i in batch]) for batch in batches))
-        settings = self._run.settings
-        journal = settings.journal
-        if journal is not None:
-            journal = os.path.join(journal, f"{method}-{digest_of(keys)}")
-            os.makedirs(os.path.dirname(journal), exist_ok=True)
-        call = Call(
-            method, self._work, keys, [[sent[i] for i in batch] for batch in batches], journal, settings.retries, settings.retry_failed
-        )
+        call = new_call(method, self._work, self._run.settings, batches, requests, sent)
         every = self._run.ranks.call(call, _worker(self._model, self._run.tasks))
         return [answer for answers in every for answer in answers]
 
