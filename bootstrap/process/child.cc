@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kNotFound = 127;
 constexpr int kNotStartable = 126;
+// A killed process ends immediately unless the kernel holds it; then init will inherit it.
+constexpr Duration kGoneWithin = std::chrono::seconds(1);
 
 StartFailure NoProcess(Error error) { return {std::move(error), ExitStatus(Code::kSystem)}; }
 
@@ -115,9 +117,7 @@ Child::Child(ClaimedChild process, bool own_process_group, UniqueFd stdout_end, 
 Child::~Child() {
   if (!process_) return;
   static_cast<void>(Signal(SIGKILL));
-  // A killed process ends immediately unless the kernel holds it; then init will inherit it.
-  constexpr Duration kGoneWithin = std::chrono::seconds(1);
-  process_.AwaitExit(Deadline::After(kGoneWithin));
+  process_.AwaitExit(*gone_by_);
 }
 
 std::optional<ChildExit> Child::Exited() {
@@ -125,7 +125,10 @@ std::optional<ChildExit> Child::Exited() {
   return exit_;
 }
 
-Status Child::Signal(int signal_number) { return process_.Signal(signal_number, own_process_group_); }
+Status Child::Signal(int signal_number) {
+  if (signal_number == SIGKILL && !gone_by_) gone_by_ = Deadline::After(kGoneWithin);
+  return process_.Signal(signal_number, own_process_group_);
+}
 
 void Child::Reap() {
   if (exit_) process_.Reap();

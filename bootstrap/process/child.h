@@ -53,7 +53,8 @@ class Child {
 
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  // Kills the program (with its group) if it still runs.
+  // Kills the program (with its group) if it still runs, and waits for its end until a second after its first SIGKILL:
+  // many that are killed first, then destroyed, are waited for together.
   ~Child();
 
   pid_t pid() const { return pid_; }
@@ -84,6 +85,7 @@ class Child {
   UniqueFd stdout_;
   UniqueFd stderr_;
   std::optional<ChildExit> exit_;
+  std::optional<Deadline> gone_by_;  // once SIGKILL is sent
 };
 
 }  // namespace muster::process

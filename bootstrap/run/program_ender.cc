@@ -8,6 +8,7 @@
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/rendezvous/survey/process_state.h"
 
 namespace muster::run {
 namespace {
@@ -16,6 +17,15 @@ namespace {
 constexpr Duration kAnswersWithin = std::chrono::seconds(1);
 // A scheduler signals all processes of a step within this time.
 constexpr Duration kSignalWithin = std::chrono::seconds(1);
+// After SIGKILL. The kernel may need seconds to free a large memory.
+constexpr Duration kKilledEndWithin = std::chrono::seconds(10);
+
+// " (state D, nfs_wait_on_request)"
+std::string WhereHeld(pid_t pid) {
+  const auto process = rendezvous::LookAtProcess(pid);
+  if (!process) return "";
+  return fmt::format(" (state {}{}{})", process->state, process->where.empty() ? "" : ", ", process->where);
+}
 
 }  // namespace
 
@@ -71,8 +81,12 @@ void ProgramEnder::PassOn(const process::SignalEvent& event) {
 void ProgramEnder::Send(int number, std::string_view because) {
   const std::vector<int> ranks = programs_.RunningRanks();
   if (ranks.empty() || (number == SIGTERM && kill_timer_ != 0)) return;
-  for (const int rank : ranks) number == SIGKILL ? recorder_.Killed(rank) : recorder_.Terminated(rank);
-  programs_.Signal(number);
+  if (number == SIGKILL) {
+    Kill();
+  } else {
+    for (const int rank : ranks) recorder_.Terminated(rank);
+    programs_.Signal(number);
+  }
   LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}, {"sent", process::SignalName(number)}},
            "waiting for {} to exit; {}: {} sent", NameRanks(ranks), because, process::SignalName(number));
 }
@@ -136,9 +150,23 @@ void ProgramEnder::EndAll() {
       LogEvent(LogLevel::kWarning, "killed", {{"rank", rank}, {"grace", plan_.config.run.grace}},
                "{} has not exited within run.grace ({}): SIGKILL sent", verdict_.place().Describe(rank),
                FormatDuration(plan_.config.run.grace));
-      recorder_.Killed(rank);
     }
-    programs_.Signal(SIGKILL);
+    Kill();
+  });
+}
+
+void ProgramEnder::Kill() {
+  for (const int rank : programs_.RunningRanks()) recorder_.Killed(rank);
+  programs_.Signal(SIGKILL);
+  loop_.Cancel(held_timer_);
+  held_timer_ = loop_.After(kKilledEndWithin, [this] {
+    for (const auto& [rank, pid] : programs_.Running()) {
+      LogEvent(LogLevel::kError, "held", {{"rank", rank}, {"pid", pid}},
+               "{}: process {} still runs {} after SIGKILL, because the kernel holds it{}; the run ends "
+               "without it (check the file systems and the devices of that node)",
+               verdict_.place().Describe(rank), pid, FormatDuration(kKilledEndWithin), WhereHeld(pid));
+    }
+    programs_.GiveUp();
   });
 }
 

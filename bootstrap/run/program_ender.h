@@ -36,6 +36,7 @@ class ProgramEnder {
 
  private:
   void EndAll();
+  void Kill();
   void PassOn(const process::SignalEvent& event);
   void Send(int number, std::string_view because);
   void ReportWaiting();
@@ -50,6 +51,7 @@ class ProgramEnder {
   net::EventLoop::TimerId rest_timer_ = 0;
   net::EventLoop::TimerId kill_timer_ = 0;
   net::EventLoop::TimerId request_timer_ = 0;
+  net::EventLoop::TimerId held_timer_ = 0;
   int awaited_ = 0;  // the request's wait that the timer belongs to
 };
 

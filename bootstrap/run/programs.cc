@@ -160,6 +160,13 @@ void Programs::Signal(int number) {
   }
 }
 
+void Programs::GiveUp() {
+  for (const auto& program : list_) {
+    RankProgram& one = *program;
+    if (!one.exit()) one.GiveUp([this, &one] { Ended(one); });
+  }
+}
+
 std::vector<store::RunningProgram> Programs::Running() const {
   std::vector<store::RunningProgram> running;
   for (const auto& program : list_) {

@@ -1,9 +1,10 @@
 // The programs of one supervisor, each with the environment and the streams of its rank, from their start to
 // their end.
 //
-// Lives on one EventLoop. Programs that still run are killed when the object goes.
+// Lives on one EventLoop. Programs that still run are killed when the object goes, all together.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,6 +37,9 @@ class Programs {
   // `plan` and `recorder` outlive it. `on_idle`: all output has been written.
   Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,
            std::function<void()> on_idle, OnEnded on_ended);
+  Programs(const Programs&) = delete;
+  Programs& operator=(const Programs&) = delete;
+  ~Programs() { Signal(SIGKILL); }
 
   // Those of `own_ranks` that have one. `control`: the supervisor's socket, or empty. The failure of the first
   // program that cannot be started; those after it are not started.
@@ -45,6 +49,8 @@ class Programs {
   void NoticeExits();
   // To all that run.
   void Signal(int number);
+  // Those that still run after SIGKILL, which the kernel holds, count as killed: calls `on_ended` for each.
+  void GiveUp();
   // The run ends: what has been read is still to be written, and nothing more is read.
   void StopReading();
   // Output that is not yet written is lost for this reason.

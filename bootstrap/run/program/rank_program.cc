@@ -37,15 +37,18 @@ RankProgram::RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process
 RankProgram::~RankProgram() { loop_.Cancel(rest_timer_); }
 
 bool RankProgram::NoticeExit(std::function<void()> ended) {
-  if (exit_) return false;
-  exit_ = child_->Exited();
-  if (!exit_) return false;
+  const auto exit = exit_ ? std::nullopt : child_->Exited();
+  if (exit) OnExit(*exit, std::move(ended));
+  return exit.has_value();
+}
+
+void RankProgram::OnExit(process::ChildExit exit, std::function<void()> ended) {
+  exit_ = exit;
   on_ended_ = std::move(ended);
   if (out_) out_->TakeRest();
   err_->TakeRest();
   AwaitWritten();
   if (on_ended_) rest_timer_ = loop_.After(kRestWithin, [this] { End(); });
-  return true;
 }
 
 // Nothing here waits: the loop also sends heartbeats, and many programs end together.

@@ -3,10 +3,12 @@
 // Lives on one EventLoop. Killed with its process group when the object goes.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "bootstrap/output/console.h"
 #include "bootstrap/output/program_output.h"
@@ -38,6 +40,8 @@ class RankProgram {
   // output has been passed on, half a second later at the latest: a reader of ours that has stopped must not
   // hold up the report of a failure. Possibly before this returns. Processes that it left behind may write on.
   bool NoticeExit(std::function<void()> ended);
+  // SIGKILL has not ended it, because the kernel holds it: it counts as killed from now on.
+  void GiveUp(std::function<void()> ended) { OnExit({0, SIGKILL}, std::move(ended)); }
   const std::optional<process::ChildExit>& exit() const { return exit_; }
   // Noticed or not.
   bool HasExited() const { return exit_ || child_->Exited(); }
@@ -50,6 +54,7 @@ class RankProgram {
 
  private:
   RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process::Child> child, CapturedOutput output);
+  void OnExit(process::ChildExit exit, std::function<void()> ended);
   void AwaitWritten();
   void WaitFor(output::Console& console);
   void End();

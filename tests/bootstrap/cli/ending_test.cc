@@ -2,13 +2,17 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -81,6 +85,22 @@ TEST(Ending, AProgramThatEndsInTimeKeepsItsStatus) {
   muster.Send(SIGTERM);
   EXPECT_EQ(muster.Wait(), 0);
   EXPECT_THAT(muster.Err(), Not(HasSubstr("muster: ")));
+}
+
+// The test traces it and holds it in its exit, as the kernel holds a process in state D.
+TEST(Ending, AProgramThatSigkillDoesNotEndIsNamedAndLeftBehind) {
+  Launched muster({"launch", "-n", "2", "--set", kShortGrace, "--", "sh", "-c",
+                   "[ $RANK = 0 ] || { until [ -e @/go ]; do sleep 0.05; done; exit 3; }; "
+                   "echo $$ >@/pid && mv @/pid @/held; exec sleep 300"});
+  ASSERT_TRUE(muster.Appear({"held"})) << muster.Err();
+  const pid_t held = std::stoi(ContentOf(muster.File("held")));
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, held, nullptr, PTRACE_O_TRACEEXIT), 0) << strerror(errno);
+  std::ofstream(muster.File("go")) << "";
+  EXPECT_EQ(muster.Wait(), 3);
+  EXPECT_THAT(muster.Err(), HasSubstr(": process " + std::to_string(held) +
+                                      " still runs 10s after SIGKILL, because the kernel holds it"));
+  waitpid(held, nullptr, __WALL);
+  ptrace(PTRACE_DETACH, held, nullptr, nullptr);
 }
 
 // A thread dump is no request to end: nothing is killed, and a later failure is one like any other.

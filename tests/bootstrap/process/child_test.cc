@@ -4,17 +4,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/bootstrap/process/finish_child.h"
 
@@ -331,6 +337,53 @@ TEST(Child, DiesWithItsOwner) {
   }
   EXPECT_EQ(ReadAll(stderr_end.get()), "");
   EXPECT_TRUE(HasNoChildren());
+}
+
+constexpr int kMany = 8;
+
+// A process of its own, because a tracer sees each stop of its tracee as an end: writes the process numbers of its
+// children, waits for a byte, and exits with the seconds that it took to end them.
+pid_t OwnerOfMany(int numbers, int go) {
+  const pid_t owner = fork();
+  if (owner != 0) return owner;
+  std::vector<std::unique_ptr<Child>> children;
+  for (int i = 0; i < kMany; ++i) {
+    children.push_back(Started(Shell("exec sleep 1000")));
+    const pid_t pid = children.back()->pid();
+    if (write(numbers, &pid, sizeof pid) != sizeof pid) _exit(100);
+  }
+  char byte = 0;
+  if (read(go, &byte, 1) != 1) _exit(101);
+  const auto began = std::chrono::steady_clock::now();
+  for (const auto& child : children) static_cast<void>(child->Signal(SIGKILL));
+  children.clear();
+  const auto took = std::chrono::steady_clock::now() - began;
+  _exit(static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(took).count()));
+}
+
+// A tracer holds processes in their exit, as the kernel holds one in state D.
+TEST(Child, ManyThatSigkillDoesNotEndAreWaitedForTogether) {
+  int numbers[2];
+  int go[2];
+  ASSERT_EQ(pipe2(numbers, O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(go, O_CLOEXEC), 0);
+  const pid_t owner = OwnerOfMany(numbers[1], go[0]);
+  std::array<pid_t, kMany> held{};
+  for (pid_t& pid : held) {
+    ASSERT_EQ(read(numbers[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+    ASSERT_EQ(ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT), 0) << strerror(errno);
+  }
+  ASSERT_EQ(write(go[1], "", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(owner, &status, 0), owner);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_GE(WEXITSTATUS(status), 1) << "they were not held";
+  EXPECT_LT(WEXITSTATUS(status), kMany / 2);
+  for (const pid_t pid : held) {
+    waitpid(pid, nullptr, __WALL);
+    ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+  }
+  for (const int end : {numbers[0], numbers[1], go[0], go[1]}) close(end);
 }
 
 // The supervisor is killed; its program comes to us, the nearest subreaper, and we see what it died of.
