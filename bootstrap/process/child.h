@@ -68,8 +68,9 @@ class Child {
   // Absent while it runs. The process stays a zombie until Reap, so that its numbers cannot come to mean
   // another process.
   std::optional<ChildExit> Exited();
-  // Stopped, because it used the terminal and is not in its foreground group. SIGCHLD announces it.
-  bool WaitsForTerminal() const { return process_.WaitsForTerminal(); }
+  // SIGTTIN or SIGTTOU: stopped by it, because it used the terminal and is not in its foreground group. SIGCHLD
+  // announces it.
+  std::optional<int> WaitsForTerminal() const { return process_.WaitsForTerminal(); }
   // To the whole process group if it has its own, also after the program itself has ended; else to the
   // program. No process left is no error. Error: kSystem.
   Status Signal(int signal_number);

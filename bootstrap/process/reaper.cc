@@ -91,11 +91,13 @@ std::optional<ChildExit> ClaimedChild::Exited() const {
   return ChildExit{by_itself ? end->si_status : 0, by_itself ? 0 : end->si_status};
 }
 
-bool ClaimedChild::WaitsForTerminal() const {
+std::optional<int> ClaimedChild::WaitsForTerminal() const {
   siginfo_t info{};
   const int found =
       pid_ > 0 ? waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) : -1;
-  return found == 0 && info.si_pid != 0 && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
+  const bool waits =
+      found == 0 && info.si_pid != 0 && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
+  return waits ? std::optional(info.si_status) : std::nullopt;
 }
 
 bool ClaimedChild::AwaitExit(Deadline deadline) const {

@@ -52,8 +52,8 @@ class ClaimedChild {
   pid_t pid() const { return pid_; }
   // Absent while it runs. It stays a zombie until Reap.
   std::optional<ChildExit> Exited() const;
-  // Stopped, because it used the terminal and is not in its foreground group.
-  bool WaitsForTerminal() const;
+  // SIGTTIN or SIGTTOU: stopped by it, because it used the terminal and is not in its foreground group.
+  std::optional<int> WaitsForTerminal() const;
   // BLOCKS until it has ended, at most until the deadline: then false.
   bool AwaitExit(Deadline deadline) const;
   // To it, or to the process group that it leads. No process left is no error. Error: kSystem.

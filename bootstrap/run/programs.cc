@@ -132,6 +132,7 @@ void Programs::NoticeExits() {
   for (const auto& program : list_) {
     RankProgram& one = *program;
     noticed = one.NoticeExit([this, &one] { Ended(one); }) || noticed;
+    one.NoticeTerminalStop();
   }
   // An orphan that ended at the same moment is found at the next one, or at the end.
   if (!noticed) process::ReapOrphans();

@@ -42,6 +42,18 @@ bool RankProgram::NoticeExit(std::function<void()> ended) {
   return exit.has_value();
 }
 
+void RankProgram::NoticeTerminalStop() {
+  const auto signal = exit_ || waits_for_terminal_ ? std::nullopt : child_->WaitsForTerminal();
+  if (!signal) return;
+  waits_for_terminal_ = true;
+  const bool reads = *signal == SIGTTIN;
+  LogEvent(LogLevel::kWarning, "terminal", {{"rank", rank_}, {"pid", pid()}, {"signal", *signal}},
+           "rank {} (process {}) is stopped by {}: it {} the terminal, and is not in its foreground (start "
+           "muster in the foreground, with the terminal as its standard input; or redirect the input of that "
+           "program)",
+           rank_, pid(), reads ? "SIGTTIN" : "SIGTTOU", reads ? "reads from" : "writes to, or sets,");
+}
+
 void RankProgram::OnExit(process::ChildExit exit, std::function<void()> ended) {
   exit_ = exit;
   on_ended_ = std::move(ended);

@@ -40,6 +40,8 @@ class RankProgram {
   // output has been passed on, half a second later at the latest: a reader of ours that has stopped must not
   // hold up the report of a failure. Possibly before this returns. Processes that it left behind may write on.
   bool NoticeExit(std::function<void()> ended);
+  // After SIGCHLD as well: logs, once, that it is stopped because it used the terminal.
+  void NoticeTerminalStop();
   // SIGKILL has not ended it, because the kernel holds it: it counts as killed from now on.
   void GiveUp(std::function<void()> ended) { OnExit({0, SIGKILL}, std::move(ended)); }
   const std::optional<process::ChildExit>& exit() const { return exit_; }
@@ -67,6 +69,7 @@ class RankProgram {
   std::unique_ptr<output::ProgramOutput> out_;  // null: its standard output is ours itself
   std::unique_ptr<output::ProgramOutput> err_;
   std::optional<process::ChildExit> exit_;
+  bool waits_for_terminal_ = false;
   std::function<void()> on_ended_;
   net::EventLoop::TimerId rest_timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -28,9 +28,10 @@ inline std::string ContentOf(const std::string& path) {
 class Launched {
  public:
   // Words of the command after `muster`; "@" in one of them stands for the directory. `input`: its standard
-  // input. `output`, `error`: a descriptor for its standard output and error; -1: a file (Out, Err).
+  // input. `output`, `error`: a descriptor for its standard output and error; -1: a file (Out, Err). `terminal`: the
+  // terminal of a session of its own; empty: that of the test.
   explicit Launched(std::vector<std::string> words, const std::string& input = "/dev/null", int output = -1,
-                    int error = -1) {
+                    int error = -1, const std::string& terminal = "") {
     std::string name = testing::TempDir() + "/launched.XXXXXX";
     directory_ = mkdtemp(name.data());
     words.insert(words.begin(), "bootstrap/cli/muster");
@@ -47,7 +48,8 @@ class Launched {
     const std::string err = File("err");
     pid_ = fork();
     if (pid_ > 0) return;
-    setpgid(0, 0);
+    terminal.empty() ? setpgid(0, 0) : setsid();
+    if (!terminal.empty()) open(terminal.c_str(), O_RDWR | O_CLOEXEC);
     for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGTERM}) signal(number, SIG_DFL);
     dup2(open(input.c_str(), O_RDONLY), STDIN_FILENO);
     dup2(output >= 0 ? output : open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);

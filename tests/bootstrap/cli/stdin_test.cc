@@ -1,7 +1,11 @@
 // Which ranks have the standard input of muster (run.stdin).
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -73,6 +77,29 @@ TEST_F(Stdin, AnUnknownWordIsRefused) {
   Launched muster({"launch", "-n", "2", "--stdin", "rank1", "--", "true"});
   EXPECT_EQ(muster.Wait(), 64);
   EXPECT_THAT(muster.Err(), HasSubstr("--stdin is rank0 or all or none or auto, not \"rank1\""));
+}
+
+// A program that uses /dev/tty, here for a password, has a process group of its own in the background.
+TEST(Terminal, AProgramThatIsStoppedBecauseItReadsFromItIsNamedOnce) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+  Launched muster({"launch", "-n", "2", "--set", "run.grace=200ms", "--", "sh", "-c",
+                   "echo $$ >@/pid.$RANK; [ $RANK = 1 ] || exec sleep 300; "
+                   "trap ': >@/again' CONT; until read -r password </dev/tty; do :; done"},
+                  "/dev/null", -1, -1, ptsname(terminal));
+  EXPECT_TRUE(muster.Says("rank 1 (process ")) << muster.Err();
+  const pid_t stopped = std::stoi(ContentOf(muster.File("pid.1")));
+  kill(stopped, SIGCONT);
+  EXPECT_TRUE(muster.Appear({"again"}));
+  muster.Send(SIGTERM);
+  EXPECT_EQ(muster.Wait(), 143);
+  const std::string said = muster.Err();
+  const std::string line =
+      " (process " + std::to_string(stopped) +
+      ") is stopped by SIGTTIN: it reads from the terminal, and is not in its foreground (";
+  EXPECT_THAT(said, HasSubstr(line));
+  EXPECT_EQ(said.find(line, said.find(line) + 1), std::string::npos) << said;
+  close(terminal);
 }
 
 }  // namespace
