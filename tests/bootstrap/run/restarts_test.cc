@@ -1,6 +1,9 @@
 #include "bootstrap/run/restarts.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::run {
 namespace {
@@ -68,6 +71,28 @@ TEST_F(RestartsTest, EndWithAPlanThatCannotBeMade) {
       RunWithRestarts(1, [](int) -> Result<SupervisorPlan> { return Fail(Code::kUsage, "no plan"); });
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "no plan");
+}
+
+// A restart that one rank cannot plan: the other would wait for it until its deadline.
+TEST(Restarts, EndWithARankThatCannotPlanItsPart) {
+  const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "b"});
+  const auto run = [&requests](size_t rank, bool fails) {
+    return RunWithRestarts(1, [&](int restarts) -> Result<SupervisorPlan> {
+      if (fails && restarts == 1) return Fail(Code::kAuthentication, "no secret");
+      SupervisorPlan plan;
+      plan.command = {"/bin/sh", "-c", "exit 3"};
+      plan.node = requests[rank].self.node;
+      plan.join = requests[rank];
+      CountRestarts(restarts, 1, *plan.join);
+      return plan;
+    });
+  };
+  const pid_t other = fork();
+  if (other == 0) {
+    const Result<int> status = run(1, true);
+    _exit(status ? *status : ExitStatus(status.error().code));
+  }
+  EXPECT_EQ(run(0, false), ExitStatus(Code::kAuthentication));
 }
 
 }  // namespace
