@@ -88,6 +88,11 @@ bool Programs::HasProgram(const Roster& roster, int rank) const {
   return roster.members[static_cast<size_t>(rank)].local_rank == 0;
 }
 
+void Programs::OpenFiles(const Roster& roster, std::vector<int> own_ranks, std::function<void()> then) {
+  std::erase_if(own_ranks, [&](int rank) { return !HasProgram(roster, rank); });
+  output_.OpenFiles(roster, own_ranks, std::move(then));
+}
+
 std::optional<rendezvous::Failure> Programs::Start(const rendezvous::FormedGroup& group,
                                                    std::vector<int> own_ranks, const std::string& control) {
   std::erase_if(own_ranks, [&](int rank) { return !HasProgram(group.roster, rank); });

@@ -13,8 +13,6 @@
 #include "bootstrap/report/summary.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
-#include "comm/net/event_loop.h"
-#include "comm/net/thread_worker.h"
 
 namespace muster::run {
 namespace {
@@ -41,10 +39,12 @@ RunReporter::RunReporter(const SupervisorPlan& plan, RunVerdict& verdict)
       recorder_({plan.job_key, plan.command, plan.node, plan.join ? plan.join->self.agreement.world_size : 1,
                  plan.config.run.grace, plan.began}) {}
 
-// This process logs the end, and writes the report.
-void RunReporter::BecomeRoot() {
-  verdict_.BecomeRoot();
-  if (plan_.config.run.report) LogIfFailed(report::CheckReportPath(*plan_.config.run.report));
+void RunReporter::CheckReport(net::EventLoop& loop) {
+  if (!plan_.config.run.report) return;
+  checker_ = std::make_unique<net::ThreadWorker>(loop.mailbox());
+  const auto checked = std::make_shared<Status>();
+  checker_->Run([checked, path = *plan_.config.run.report] { *checked = report::CheckReportPath(path); },
+                [this, checked] { LogIfFailed(*checked); });
 }
 
 void RunReporter::LogIfFailed(const Status& report) const {
@@ -55,15 +55,17 @@ void RunReporter::LogIfFailed(const Status& report) const {
 
 void RunReporter::NoteArrivals(const rendezvous::Joiner* joiner) {
   if (joiner == nullptr || joiner->arrivals() == nullptr) return;
-  BecomeRoot();
+  verdict_.BecomeRoot();
   recorder_.NotFormed(joiner->arrivals(), joiner->placement());
 }
 
-void RunReporter::Formed(const rendezvous::Arrivals* arrivals, bool is_root) {
+void RunReporter::Formed(net::EventLoop& loop, const rendezvous::Arrivals* arrivals, bool is_root) {
   const rendezvous::FormedGroup& group = verdict_.place().group;
   recorder_.Formed(group, arrivals);
   if (!is_root) return;
-  BecomeRoot();
+  // It logs the end, and writes the report.
+  verdict_.BecomeRoot();
+  CheckReport(loop);
   if (verdict_.facts().alone) return;
   LogEvent(MilestoneLevel(), "formed",
            {{"world_size", group.roster.size()}, {"nodes", group.roster.nodes.size()}},

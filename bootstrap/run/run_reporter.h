@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "bootstrap/report/run_recorder.h"
 #include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor_plan.h"
+#include "comm/net/event_loop.h"
+#include "comm/net/thread_worker.h"
 #include "comm/rendezvous/join/joiner.h"
 
 namespace muster::run {
@@ -20,8 +23,9 @@ class RunReporter {
   RunReporter(const SupervisorPlan& plan, RunVerdict& verdict);
 
   report::RunRecorder& recorder() { return recorder_; }
-  // `arrivals`: the root's; null in other processes, and in a world of one.
-  void Formed(const rendezvous::Arrivals* arrivals, bool is_root);
+  // `arrivals`: the root's; null in other processes, and in a world of one. The root also examines the path of
+  // run.report, by a thread: its file system may not answer.
+  void Formed(net::EventLoop& loop, const rendezvous::Arrivals* arrivals, bool is_root);
   void NotFormed(const rendezvous::Failure& failure, const rendezvous::Joiner& joiner);
   // By a signal; without a joiner no group was to form.
   void Interrupted(int signal, const rendezvous::Joiner* joiner);
@@ -35,13 +39,14 @@ class RunReporter {
 
  private:
   void NoteArrivals(const rendezvous::Joiner* joiner);
-  void BecomeRoot();
+  void CheckReport(net::EventLoop& loop);
   void LogIfFailed(const Status& report) const;
 
   const SupervisorPlan& plan_;
   RunVerdict& verdict_;
   report::RunRecorder recorder_;
   std::optional<report::RunRecord> concluded_;  // the root's, if it writes a report
+  std::unique_ptr<net::ThreadWorker> checker_;
 };
 
 }  // namespace muster::run

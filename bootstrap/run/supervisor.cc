@@ -96,7 +96,7 @@ Result<int> Supervisor::Run() {
     Join();
   } else {
     verdict_.Formed(GroupOfOne(plan_.node), {0});
-    reporter_.Formed(nullptr, true);
+    reporter_.Formed(*loop_, nullptr, true);
     StartPrograms();
   }
   loop_->RunUntil([this] { return verdict_.status().has_value(); }, Deadline::Never());
@@ -142,7 +142,7 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   std::vector<int> own_ranks;
   for (const rendezvous::RankClaim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
   verdict_.Formed(*joined.group, std::move(own_ranks));
-  reporter_.Formed(joiner_->arrivals(), !joined.upstream);
+  reporter_.Formed(*loop_, joiner_->arrivals(), !joined.upstream);
   ConnectGroup(std::move(joined));
   if (const Status served = ServePrograms(); !served) {
     return Report({served.error(), verdict_.place().own_ranks.front(), -1, ""});
@@ -225,9 +225,13 @@ void Supervisor::StartPrograms() {
     expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, group.roster, plan_.job_key,
                                                 plan_.files_before);
   }
-  auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
-  if (failure) return Report(*std::move(failure));
-  if (programs_->empty()) Do(verdict_.ProgramsDone());
+  programs_->OpenFiles(group.roster, verdict_.place().own_ranks, [this, &group] {
+    // Or the run has ended meanwhile.
+    if (!verdict_.may_report()) return;
+    auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
+    if (failure) return Report(*std::move(failure));
+    if (programs_->empty()) Do(verdict_.ProgramsDone());
+  });
 }
 
 void Supervisor::Do(RunStep step) {

@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "bootstrap/output/log_file.h"
+#include "comm/base/parse.h"
 
 namespace muster::run {
 namespace {
 
 // A log file that is a named pipe whose reader has stopped must not stop its program.
 constexpr Duration kPipeFullFor = std::chrono::milliseconds(500);
+constexpr Duration kOpenedWithin = std::chrono::minutes(1);
 
 // As `srun -l` has it.
 std::string LabelOf(int rank, int world_size) {
@@ -47,11 +49,47 @@ std::unique_ptr<output::Console> OutputPlan::Open(output::OutputKind kind, std::
   return console;
 }
 
+std::string OutputPlan::NameOfFile(const Roster& roster, int rank, std::string_view stream) const {
+  return ToString(output::LogFileName{rank, roster.size(), incarnation_, roster.NodeName(rank)}, stream);
+}
+
+void OutputPlan::OpenFiles(const Roster& roster, const std::vector<int>& ranks, std::function<void()> then) {
+  if (!directory_) return then();
+  on_opened_ = std::move(then);
+  std::vector<std::string> names;
+  for (const int rank : ranks) {
+    for (const std::string_view stream : {"out", "err"}) names.push_back(NameOfFile(roster, rank, stream));
+  }
+  const net::EventLoop::TimerId late = loop_.After(kOpenedWithin, [this] { Opened(); });
+  const auto files = std::make_shared<OpenedFiles>();
+  files_.Run(
+      [files, names = std::move(names), directory = *directory_] {
+        for (const std::string& name : names) {
+          if (!files->emplace(name, output::OpenLogFile(directory, name)).first->second) return;
+        }
+      },
+      [this, files, late] {
+        loop_.Cancel(late);
+        opened_ = std::move(*files);
+        Opened();
+      });
+}
+
+void OutputPlan::Opened() {
+  if (const auto then = std::exchange(on_opened_, nullptr)) then();
+}
+
 Result<output::Console*> OutputPlan::OpenFile(const Roster& roster, int rank, std::string_view stream) {
-  const std::string name =
-      ToString(output::LogFileName{rank, roster.size(), incarnation_, roster.NodeName(rank)}, stream);
-  MUSTER_TRY(UniqueFd file, output::OpenLogFile(*directory_, name));
-  log_files_.push_back(Open(output::OutputKind::kLogFile, *directory_ + "/" + name, std::move(file)));
+  const std::string name = NameOfFile(roster, rank, stream);
+  const std::string path = *directory_ + "/" + name;
+  const auto opened = opened_.find(name);
+  if (opened == opened_.end()) {
+    return WithHint(
+        Fail(Code::kDeadline, "cannot write {}: not opened within {}", path, FormatDuration(kOpenedWithin)),
+        "check the file system: it does not answer");
+  }
+  MUSTER_TRY(UniqueFd file, std::move(opened->second));
+  log_files_.push_back(Open(output::OutputKind::kLogFile, path, std::move(file)));
   return log_files_.back().get();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,10 @@ class OutputPlan {
   OutputPlan(net::EventLoop& loop, const config::RunOptions& options, int incarnation,
              std::function<void()> on_idle);
 
-  // Error: kSystem, a log file.
+  // Opens the files of run.log_dir for these ranks, by a thread. `then` follows once, within a minute: a file system
+  // that does not answer must not stop heartbeats. Immediately if there is no run.log_dir.
+  void OpenFiles(const Roster& roster, const std::vector<int>& ranks, std::function<void()> then);
+  // After OpenFiles. Error: kSystem or kDeadline, a log file.
   Result<CapturedOutput> For(const Roster& roster, int rank);
   // Everything that programs wrote is written.
   bool idle() const;
@@ -33,6 +37,11 @@ class OutputPlan {
   const output::OutputLosses& losses() const { return losses_; }
 
  private:
+  // One by one, until one cannot be opened.
+  using OpenedFiles = std::map<std::string, Result<UniqueFd>>;
+
+  std::string NameOfFile(const Roster& roster, int rank, std::string_view stream) const;
+  void Opened();
   std::unique_ptr<output::Console> Open(output::OutputKind kind, std::string name, UniqueFd fd);
   Result<output::Console*> OpenFile(const Roster& roster, int rank, std::string_view stream);
   std::vector<output::Console*> All() const;
@@ -43,7 +52,9 @@ class OutputPlan {
   const int incarnation_;
   const std::function<void()> on_idle_;
   output::OutputLosses losses_;
-  net::ThreadWorker files_;               // its thread starts at the first write to a file
+  net::ThreadWorker files_;  // its thread starts when a file is opened, or first written
+  OpenedFiles opened_;
+  std::function<void()> on_opened_;
   std::unique_ptr<output::Console> out_;  // null: the programs have our standard output itself
   std::unique_ptr<output::Console> err_;
   std::vector<std::unique_ptr<output::Console>> log_files_;

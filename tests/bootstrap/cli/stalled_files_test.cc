@@ -1,0 +1,41 @@
+// A file system that does not answer delays neither signals nor, if muster can do without, the programs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "tests/bootstrap/cli/launched.h"
+
+namespace muster::cli {
+namespace {
+
+class StalledFiles : public testing::Test {
+ protected:
+  static void Stall(const std::string& in_path) {
+    setenv("LD_PRELOAD", std::filesystem::absolute("tests/bootstrap/cli/libstalled_open.so").c_str(), 1);
+    setenv("STALLED_OPEN", in_path.c_str(), 1);
+  }
+  ~StalledFiles() override { unsetenv("LD_PRELOAD"); }
+};
+
+TEST_F(StalledFiles, OfTheOutputAreOpenedBesideTheLoop) {
+  for (const std::string ranks : {"1", "2"}) {
+    Stall("rank0.0.");
+    Launched muster({"launch", "-n", ranks, "--log-dir", "@/logs", "--", "true"});
+    ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
+    muster.Send(SIGINT);
+    EXPECT_EQ(muster.Wait(), 130) << muster.Err();
+  }
+}
+
+TEST_F(StalledFiles, OfTheReportAreExaminedBesideTheLoop) {
+  Stall("report.json");
+  Launched muster({"launch", "-n", "2", "--report", "@/report.json", "--", "sh", "-c", ": >@/ran.$RANK"});
+  EXPECT_TRUE(muster.Appear({"ran.0", "ran.1"})) << muster.Err();
+}
+
+}  // namespace
+}  // namespace muster::cli
