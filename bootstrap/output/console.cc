@@ -140,9 +140,7 @@ void Console::OnError(int error_number, size_t lost) {
 void Console::Settle() {
   if (full()) return;
   for (const auto& go_on : std::exchange(waiting_, {})) params_.loop.Post(go_on);
-  if (!idle()) return;
-  for (const auto& go_on : std::exchange(waiting_for_idle_, {})) params_.loop.Post(go_on);
-  if (on_idle_) params_.loop.Post(on_idle_);
+  if (idle() && on_idle_) params_.loop.Post(on_idle_);
 }
 
 void Console::Watch(bool on) {

@@ -52,8 +52,6 @@ class Console {
   // Once, when it is not full again.
   void WhenRoom(std::function<void()> go_on) { waiting_.push_back(std::move(go_on)); }
   bool idle() const { return queued() == 0; }
-  // Once, when nothing waits. Not while it is idle.
-  void WhenIdle(std::function<void()> go_on) { waiting_for_idle_.push_back(std::move(go_on)); }
   // Called whenever the queue becomes empty.
   void OnIdle(std::function<void()> on_idle) { on_idle_ = std::move(on_idle); }
   // Its reader has gone.
@@ -87,7 +85,6 @@ class Console {
   std::shared_ptr<FileWrite> in_flight_;  // what `files` writes now
   net::EventLoop::TimerId patience_timer_ = 0;
   std::vector<std::function<void()>> waiting_;
-  std::vector<std::function<void()>> waiting_for_idle_;
   std::function<void()> on_idle_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

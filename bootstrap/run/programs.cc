@@ -135,9 +135,11 @@ std::optional<rendezvous::Failure> Programs::StartOne(const rendezvous::FormedGr
 void Programs::NoticeExits() {
   bool noticed = false;
   for (const auto& program : list_) {
-    RankProgram& one = *program;
-    noticed = one.NoticeExit([this, &one] { Ended(one); }) || noticed;
-    one.NoticeTerminalStop();
+    if (program->NoticeExit()) {
+      noticed = true;
+      Ended(*program);
+    }
+    program->NoticeTerminalStop();
   }
   // An orphan that ended at the same moment is found at the next one, or at the end.
   if (!noticed) process::ReapOrphans();
@@ -168,8 +170,9 @@ void Programs::Signal(int number) {
 
 void Programs::GiveUp() {
   for (const auto& program : list_) {
-    RankProgram& one = *program;
-    if (!one.exit()) one.GiveUp([this, &one] { Ended(one); });
+    if (program->exit()) continue;
+    program->GiveUp();
+    Ended(*program);
   }
 }
 
@@ -196,7 +199,7 @@ std::vector<int> Programs::ExitedRanks() const {
 }
 
 bool Programs::all_ended() const {
-  return std::ranges::all_of(list_, [](const auto& program) { return program->has_ended(); });
+  return std::ranges::all_of(list_, [](const auto& program) { return program->exit().has_value(); });
 }
 
 }  // namespace muster::run

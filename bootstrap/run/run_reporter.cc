@@ -93,7 +93,6 @@ void RunReporter::Interrupted(int signal, const rendezvous::Joiner* joiner) {
 
 void RunReporter::Failed(const rendezvous::Failure& failure, bool received,
                          const std::vector<map::MapState>& maps) {
-  recorder_.Failed(failure);
   const FailureLog log = LogOf(verdict_.place(), failure, received, LogFileNumber());
   if (TimeIsUp(failure)) {
     LogEvent(log == FailureLog::kSilent ? LogLevel::kDebug : LogLevel::kInfo, "time_is_up",

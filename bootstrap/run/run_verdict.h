@@ -62,7 +62,7 @@ class RunVerdict {
  public:
   explicit RunVerdict(const RunFacts& facts) : facts_(facts), request_(facts.grace) {}
 
-  // Facts. `all_ended`: no program of this process runs, and its output has been passed on.
+  // Facts. `all_ended`: no program of this process runs.
   void Formed(rendezvous::FormedGroup group, std::vector<int> own_ranks);
   void BecomeRoot() { place_.is_root = true; }
   void AllKnow() { all_know_ = true; }

@@ -37,6 +37,8 @@ constexpr Duration kGoneWithin = milliseconds(100);
 constexpr Duration kLeastForReader = seconds(5);
 // For the last lines of the log, after that.
 constexpr Duration kLastLinesWithin = seconds(2);
+// For the last lines of a failed program, before the line about its failure.
+constexpr Duration kOutputWithin = milliseconds(500);
 constexpr Duration kNoticeSignalsWithin = milliseconds(100);
 
 RunFacts FactsOf(const SupervisorPlan& plan) {
@@ -100,6 +102,7 @@ Result<int> Supervisor::Run() {
     StartPrograms();
   }
   loop_->RunUntil([this] { return verdict_.status().has_value(); }, Deadline::Never());
+  LogFailure();
   programs_->losses().Report();
   // Its connections close a moment before it counts as ended.
   if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
@@ -311,6 +314,7 @@ void Supervisor::WriteLastLines() {
 
 // The reader of standard error has read: it may take lines of the log that were kept.
 void Supervisor::OnOutputIdle() {
+  if (programs_->written()) LogFailure();
   FlushLog(Deadline::After(Duration::zero()));
   CheckDone();
 }
@@ -391,14 +395,25 @@ void Supervisor::Report(rendezvous::Failure failure) {
 
 void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
-  reporter_.Failed(failure, plane_ && plane_->failure_is_from_parent(),
-                   plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>());
+  recorder_.Failed(failure);
+  log_failure_ = [this, received = plane_ && plane_->failure_is_from_parent(),
+                  maps = plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>()] {
+    reporter_.Failed(*verdict_.failure(), received, maps);
+  };
+  if (programs_->written()) LogFailure();
+  if (log_failure_) loop_->After(kOutputWithin, [this] { LogFailure(); });
   if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {
     lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
   }
   if (server_) server_->Announce(failure);
   if (plan_.config.run.stop_on_failure) ender_->EndRest();
   CheckDone();
+}
+
+// A reader that has stopped delays this line, not the failure: other ranks fail as a consequence, and theirs would be
+// reported as the first.
+void Supervisor::LogFailure() {
+  if (const auto log = std::exchange(log_failure_, nullptr)) log();
 }
 
 void Supervisor::ClearOrphans() {

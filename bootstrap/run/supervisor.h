@@ -68,6 +68,7 @@ class Supervisor {
   Deadline LastLinesUntil() const;
   void WriteLastLines();
   void OnOutputIdle();
+  void LogFailure();
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
   void ReportProgram();
@@ -97,6 +98,7 @@ class Supervisor {
   std::unique_ptr<ProgramReports> reports_;
   std::optional<Deadline> reader_until_;  // after a failure: for the rest of the output
   bool gave_up_output_ = false;           // because of a signal
+  std::function<void()> log_failure_;     // once the output of programs is written
   std::set<int> ended_in_map_;            // programs of own ranks
   std::set<int> lost_ranks_;              // the root's: with their supervisors, while a map was at work
   std::set<std::string> contributed_;     // exchanges among supervisors

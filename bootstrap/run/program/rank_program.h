@@ -4,11 +4,9 @@
 #pragma once
 
 #include <csignal>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "bootstrap/output/console.h"
 #include "bootstrap/output/program_output.h"
@@ -32,23 +30,19 @@ class RankProgram {
       net::EventLoop& loop, int rank, process::ChildOptions options, CapturedOutput output);
   RankProgram(const RankProgram&) = delete;
   RankProgram& operator=(const RankProgram&) = delete;
-  ~RankProgram();
 
   int rank() const { return rank_; }
   pid_t pid() const { return child_->pid(); }
-  // Looks (after SIGCHLD) whether it has exited; true the first time it has. `ended` is called when its last
-  // output has been passed on, half a second later at the latest: a reader of ours that has stopped must not
-  // hold up the report of a failure. Possibly before this returns. Processes that it left behind may write on.
-  bool NoticeExit(std::function<void()> ended);
+  // Looks (after SIGCHLD) whether it has exited; true the first time it has. Its last output is then in its
+  // destinations, and may still wait there for their readers. Processes that it left behind may write on.
+  bool NoticeExit();
   // After SIGCHLD as well: logs, once, that it is stopped because it used the terminal.
   void NoticeTerminalStop();
   // SIGKILL has not ended it, because the kernel holds it: it counts as killed from now on.
-  void GiveUp(std::function<void()> ended) { OnExit({0, SIGKILL}, std::move(ended)); }
+  void GiveUp() { OnExit({0, SIGKILL}); }
   const std::optional<process::ChildExit>& exit() const { return exit_; }
   // Noticed or not.
   bool HasExited() const { return exit_ || child_->Exited(); }
-  // `ended` has been called.
-  bool has_ended() const { return exit_ && !on_ended_; }
   // Output that is still in its pipes is lost.
   void StopReading();
   void Signal(int number);
@@ -56,23 +50,14 @@ class RankProgram {
 
  private:
   RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process::Child> child, CapturedOutput output);
-  void OnExit(process::ChildExit exit, std::function<void()> ended);
-  void AwaitWritten();
-  void WaitFor(output::Console& console);
-  void End();
+  void OnExit(process::ChildExit exit);
 
-  net::EventLoop& loop_;
   int rank_;
   std::unique_ptr<process::Child> child_;
-  output::Console* out_console_;
-  output::Console& err_console_;
   std::unique_ptr<output::ProgramOutput> out_;  // null: its standard output is ours itself
   std::unique_ptr<output::ProgramOutput> err_;
   std::optional<process::ChildExit> exit_;
   bool waits_for_terminal_ = false;
-  std::function<void()> on_ended_;
-  net::EventLoop::TimerId rest_timer_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace muster::run

@@ -129,7 +129,7 @@ TEST_F(ConsoleTest, AFileSystemThatDoesNotAnswerIsWaitedForElsewhere) {
   const std::string line = std::string(1023, 'x') + "\n";
   while (!console->full()) console->Write(line);
   console->WhenRoom([&] { room = true; });
-  console->WhenIdle([&] { idle = true; });
+  console->OnIdle([&] { idle = true; });
   loop.Settle();
   EXPECT_FALSE(room);
   EXPECT_EQ(held_worker.held(), 1u);
@@ -178,7 +178,7 @@ TEST_F(ConsoleTest, AReaderThatStopsIsWaitedForUntilItIsGivenUp) {
   const auto console = Make(std::move(pipe.write_end), inline_worker);
   bool idle = false;
   console->Write("late\n");
-  console->WhenIdle([&] { idle = true; });
+  console->OnIdle([&] { idle = true; });
   loop.Settle();
   EXPECT_FALSE(idle);
   console->GiveUp("its reader did not take them within 10s");

@@ -1,0 +1,43 @@
+#include "bootstrap/run/programs.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/comm/net/test_loop.h"
+
+namespace muster::run {
+namespace {
+
+// The other ranks fail as a consequence, and would be reported as the first.
+TEST(Programs, AReaderThatHasStoppedDoesNotDelayAFailure) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  while (write(ends[1], "x", 1) == 1) continue;
+  const UniqueFd saved(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+  dup2(ends[1], STDERR_FILENO);
+  net::TestLoop loop;
+  SupervisorPlan plan;
+  plan.command = {"/bin/sh", "-c", "echo the reason >&2; exit 3"};
+  report::RunRecorder recorder({});
+  std::vector<EndedProgram> ended;
+  Programs programs(
+      *loop, plan, recorder, [] {}, [&](const EndedProgram& program) { ended.push_back(program); });
+  const rendezvous::FormedGroup group = GroupOfOne("gpu01");
+  ASSERT_FALSE(programs.Start(group, {0}, ""));
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(programs.Find(0)->pid()), &info, WEXITED | WNOWAIT), 0);
+  programs.NoticeExits();
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended.front().exit, (process::ChildExit{3, 0}));
+  EXPECT_EQ(programs.Find(0)->TailOfStderr(), "the reason");
+  EXPECT_TRUE(programs.all_ended());
+  EXPECT_FALSE(programs.written());
+  dup2(saved.get(), STDERR_FILENO);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace muster::run
