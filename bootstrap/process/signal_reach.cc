@@ -40,10 +40,14 @@ bool FromScheduler(const SignalEvent& event) {
   return event.uid != getuid() && IsHidden(event.sender);
 }
 
-bool ReachedProgram(const SignalEvent& event, bool own_process_group) {
+bool ReachedProgram(const SignalEvent& event, bool own_process_group, bool is_task) {
   if (event.from_kernel) return !own_process_group && !(event.number == SIGHUP && getsid(0) == getpid());
-  if (event.sender <= 0 || !IsSlurmstepd(event.sender)) return false;
+  if (event.sender <= 0) return false;
   const auto mine = ReadProcFile("/proc/self/cgroup");
+  // The parent of a task is slurmstepd. Its group is hidden as well; that of a step has the step's name.
+  if (is_task && event.sender == getppid() && IsHidden(event.sender))
+    return mine && TrackingGroup(*mine).find("/step_") == std::string::npos;
+  if (!IsSlurmstepd(event.sender)) return false;
   const auto senders = ReadProcFile(fmt::format("/proc/{}/cgroup", event.sender));
   return mine && senders && TrackingGroup(*mine) == TrackingGroup(*senders);
 }

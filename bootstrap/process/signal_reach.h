@@ -10,7 +10,7 @@
 // A process cannot find out which other processes got a signal, so this is evidence: proctrack/cgroup alone
 // puts the step into a control group of its own, beside slurmstepd's. If the evidence misleads, the program
 // gets a signal twice: SignalChildrenProcesses=yes; linuxproc together with a task plug-in that uses cgroup
-// v2, or with hidepid= of /proc; `kill -- -PGID` by hand. The exception is proctrack/pgid, which Slurm discourages: a
+// v2, or with hidepid= of /proc if slurmstepd did not start this process itself; `kill -- -PGID` by hand. The exception is proctrack/pgid, which Slurm discourages: a
 // program in a process group of its own does not get Slurm's signals (SIGKILL reaches it when muster ends).
 #pragma once
 
@@ -21,8 +21,9 @@
 
 namespace muster::process {
 
-// True: do not pass it on. `own_process_group`: ChildOptions. Reads a few files of /proc.
-bool ReachedProgram(const SignalEvent& event, bool own_process_group);
+// True: do not pass it on. `own_process_group`: ChildOptions. `is_task`: Slurm has started this very process
+// (SLURM_TASK_PID). Reads a few files of /proc.
+bool ReachedProgram(const SignalEvent& event, bool own_process_group, bool is_task);
 
 // True: the sender ends programs itself, or lets them go on: Slurm, a process of another user whose name hidepid= of
 // /proc hides, or a process outside this process's PID namespace (a container's runtime).

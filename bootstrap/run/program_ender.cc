@@ -1,7 +1,10 @@
 #include "bootstrap/run/program_ender.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
+#include <string>
 #include <utility>
 
 #include "bootstrap/process/signal_reach.h"
@@ -75,7 +78,9 @@ void ProgramEnder::PassOn(const process::SignalEvent& event) {
     }
     return;
   }
-  if (!process::ReachedProgram(event, plan_.own_process_groups)) programs_.Signal(event.number);
+  const auto task = plan_.environment.find("SLURM_TASK_PID");
+  const bool is_task = task != plan_.environment.end() && task->second == std::to_string(getpid());
+  if (!process::ReachedProgram(event, plan_.own_process_groups, is_task)) programs_.Signal(event.number);
 }
 
 void ProgramEnder::Send(int number, std::string_view because) {

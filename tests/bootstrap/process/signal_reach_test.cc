@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 
 #include "tests/bootstrap/process/finish_child.h"
 
@@ -25,19 +26,19 @@ TEST(TrackingGroup, IsTheFreezerAndTheUnifiedHierarchy) {
 
 TEST(ReachedProgram, FollowsTheTerminalIntoItsForegroundGroup) {
   const SignalEvent ctrl_c{SIGINT, 0, true};
-  EXPECT_TRUE(ReachedProgram(ctrl_c, false));
-  EXPECT_FALSE(ReachedProgram(ctrl_c, true));
+  EXPECT_TRUE(ReachedProgram(ctrl_c, false, false));
+  EXPECT_FALSE(ReachedProgram(ctrl_c, true, false));
 }
 
 // `ssh -t host muster launch ...`: a hang-up is for the session's leader alone.
 TEST(ReachedProgram, IsFalseForAHangUpOfTheSessionsLeader) {
   const SignalEvent hang_up{SIGHUP, 0, true};
-  EXPECT_EQ(ReachedProgram(hang_up, false), getsid(0) != getpid());
+  EXPECT_EQ(ReachedProgram(hang_up, false, false), getsid(0) != getpid());
   const pid_t leader = fork();
   if (leader == 0) {
     setsid();
-    const bool interrupt = ReachedProgram({SIGINT, 0, true}, false);
-    _exit(interrupt && !ReachedProgram(hang_up, false) ? 0 : 1);
+    const bool interrupt = ReachedProgram({SIGINT, 0, true}, false, false);
+    _exit(interrupt && !ReachedProgram(hang_up, false, false) ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(leader, &status, 0), leader);
@@ -45,8 +46,8 @@ TEST(ReachedProgram, IsFalseForAHangUpOfTheSessionsLeader) {
 }
 
 TEST(ReachedProgram, IsFalseForAPersonsKill) {
-  EXPECT_FALSE(ReachedProgram({SIGTERM, getpid(), false}, true));
-  EXPECT_FALSE(ReachedProgram({SIGTERM, 0, false}, true));
+  EXPECT_FALSE(ReachedProgram({SIGTERM, getpid(), false}, true, false));
+  EXPECT_FALSE(ReachedProgram({SIGTERM, 0, false}, true, false));
 }
 
 // A slurmstepd in our own control group: linuxproc, which signals the whole tree.
@@ -61,10 +62,10 @@ TEST(ReachedProgram, IsTrueForASlurmstepdThatHasNoGroupForTheStep) {
   }
   int status = 0;
   ASSERT_EQ(waitpid(stepd, &status, WUNTRACED), stepd);
-  EXPECT_TRUE(ReachedProgram({SIGTERM, stepd, false}, true));
+  EXPECT_TRUE(ReachedProgram({SIGTERM, stepd, false}, true, false));
   kill(stepd, SIGKILL);
   ASSERT_EQ(waitpid(stepd, &status, 0), stepd);
-  EXPECT_FALSE(ReachedProgram({SIGTERM, stepd, false}, true));
+  EXPECT_FALSE(ReachedProgram({SIGTERM, stepd, false}, true, false));
 }
 
 TEST(FromScheduler, IsFalseForAKillOfTheSameUser) {
@@ -82,24 +83,40 @@ TEST(FromScheduler, IsFalseForAProcessOfAnotherUserThatHasEnded) {
   EXPECT_FALSE(FromScheduler({SIGTERM, ended, false, getuid() + 1}));
 }
 
-// A /proc with hidepid= shows neither the name nor the control group of root's slurmstepd.
-TEST(FromScheduler, IsTrueForAProcessOfAnotherUserWhoseNameIsHidden) {
-  if (getuid() != 0) GTEST_SKIP() << "needs root: a mount";
+// By a child of another user, with a /proc that hides the name and the control group of its parent, as of root's
+// slurmstepd. Absent: no right to mount one.
+std::optional<bool> WithHiddenParent(bool (*holds)(const SignalEvent& of_parent)) {
   constexpr int kNoMount = 2;
+  if (getuid() != 0) return std::nullopt;
   const pid_t user = fork();
-  ASSERT_GE(user, 0);
   if (user == 0) {
     const bool mounted = unshare(CLONE_NEWNS) == 0 &&
                          mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                          mount("proc", "/proc", "proc", 0, "hidepid=2") == 0;
     // The group 0 sees what hidepid= hides.
     if (!mounted || setgroups(0, nullptr) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(kNoMount);
-    _exit(FromScheduler({SIGTERM, getppid(), false, 0}) ? 0 : 1);
+    _exit(holds({SIGTERM, getppid(), false, 0}) ? 0 : 1);
   }
   int status = 0;
-  ASSERT_EQ(waitpid(user, &status, 0), user);
-  if (WEXITSTATUS(status) == kNoMount) GTEST_SKIP() << "needs root: a mount";
-  EXPECT_EQ(status, 0);
+  if (waitpid(user, &status, 0) != user || WEXITSTATUS(status) == kNoMount) return std::nullopt;
+  return status == 0;
+}
+
+TEST(FromScheduler, IsTrueForAProcessOfAnotherUserWhoseNameIsHidden) {
+  const auto scheduler = WithHiddenParent(FromScheduler);
+  if (!scheduler) GTEST_SKIP() << "needs root: a mount";
+  EXPECT_TRUE(*scheduler);
+}
+
+// linuxproc, unless the tests themselves run in a step that cgroup tracks.
+TEST(ReachedProgram, IsTrueForAHiddenParentOfATask) {
+  const auto task =
+      WithHiddenParent([](const SignalEvent& event) { return ReachedProgram(event, true, true); });
+  if (!task) GTEST_SKIP() << "needs root: a mount";
+  EXPECT_TRUE(*task);
+  const auto other =
+      WithHiddenParent([](const SignalEvent& event) { return ReachedProgram(event, true, false); });
+  EXPECT_EQ(other, false) << "its parent may be sudo";
 }
 
 }  // namespace
