@@ -16,7 +16,11 @@ Status BlockedWait::Sleep(Awaited* awaited) {
   awaited_ = awaited;
   call_.StartClock();
   StallMonitor& monitor = call_.stall_monitor();
-  if (monitor.Blocked()) monitor.Attend(call_.WorldRanks(UnfinishedPeers()));
+  if (monitor.Blocked()) {
+    const std::vector<int> peers = UnfinishedPeers();
+    monitor.Attend(call_.WorldRanks(peers), !round_.LacksConnection());
+    call_.NoticeGone(peers);
+  }
   MUSTER_CHECK(UseWaker());
   Prepare();
   const auto slept_from = Clock::now();
@@ -83,7 +87,6 @@ Status BlockedWait::CheckTime() {
   if (mesh.wake().Expired()) mesh.Serve();
   if (Settled()) return {};
   if (call_.closed()) return Closed(Describe(call_.call()));
-  if (call_.stall_monitor().Gone()) call_.NoticeGone(UnfinishedPeers());
   const WaitVerdict verdict = call_.verdict();
   return verdict == WaitVerdict::kGoOn ? Status() : call_.Fail(verdict, UnfinishedPeers());
 }

@@ -46,7 +46,8 @@ void CurrentCall::Postpone(Duration stall) {
 void CurrentCall::NoticeGone(const std::vector<int>& peers) {
   const std::optional<int> gone = stall_monitor_.Gone();
   for (const int peer : peers) {
-    if (gone && connections_.WorldRank(peer) == *gone) failures_.OnLeft(peer);
+    if (gone && connections_.WorldRank(peer) == *gone && connections_.Existing(peer) == nullptr)
+      failures_.OnLeft(peer);
   }
 }
 

@@ -51,7 +51,8 @@ class CurrentCall {
   void Postpone(Duration stall);
 
   // Below, `peers` are the ranks of the communicator that the call waits for.
-  // Those among them that have left without a message are lost.
+  // Those among them that have left without a message are lost. A connected one's messages come first, and its leave
+  // message or the end of the connection after them.
   void NoticeGone(const std::vector<int>& peers);
   WaitVerdict verdict() const;
   // Whether the owner of the communicator ends it.

@@ -42,30 +42,31 @@ Status PeerFailures::OnClosed(int peer, Connection& connection) {
 }
 
 void PeerFailures::OnNotConnected(int peer, const LinkFailure& failure) {
-  if (failure.refused) return OnLeft(peer);
-  Lose(peer, fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call_),
-                         failure.tried, failure.apart ? "; that rank has not connected either" : ""));
+  if (failure.refused && !failure.apart) return OnLeft(peer);
+  Lose(peer,
+       fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call_),
+                   failure.tried, failure.apart ? "; that rank has not connected either" : ""),
+       failure.refused);
 }
 
-void PeerFailures::OnLeft(int peer) { Lose(peer, DescribeLeft(peer), true); }
+void PeerFailures::OnLeft(int peer) { Lose(peer, LeftError(peer).message, true); }
 
 // The rank has done its work, and so may this one have: a thread may be in a call that can never end. Of a Recv no other
 // rank depends.
 Status PeerFailures::OnLeave(int peer) {
-  if (call_.operation == Operation::kRecv) return FailLeft(peer);
+  if (call_.operation == Operation::kRecv) return FailEnded(LeftError(peer));
   OnLeft(peer);
   return {};
 }
 
-tl::unexpected<Error> PeerFailures::FailLeft(int peer) {
-  Error error{Code::kPeerLost, DescribeLeft(peer), ""};
+tl::unexpected<Error> PeerFailures::FailEnded(Error error) {
   if (call_.operation != Operation::kRecv) return Fail(error);
   of_this_call_alone_ = true;
   return muster::Fail(std::move(error));
 }
 
-std::string PeerFailures::DescribeLeft(int peer) const {
-  return fmt::format("{} left the group before {}", Subject(peer), Describe(call_));
+Error PeerFailures::LeftError(int peer) const {
+  return {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call_)), ""};
 }
 
 Status PeerFailures::Tampered(int peer, std::string_view how) {
@@ -101,10 +102,10 @@ bool PeerFailures::LeftProperly(Connection& connection) const {
   return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kLeave;
 }
 
-void PeerFailures::Lose(int peer, std::string message, bool left) {
+void PeerFailures::Lose(int peer, std::string message, bool ended) {
   if (!IsLost(peer)) lost_.push_back(peer);
   if (loss_) return;
-  loss_ = Loss{peer, Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_), left};
+  loss_ = Loss{Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_), ended};
 }
 
 std::string PeerFailures::Own() const { return DescribeRank(group_.roster(), group_.rank()); }

@@ -42,7 +42,7 @@ class PeerFailures {
   void OnNotConnected(int peer, const LinkFailure& failure);
   // It is reported like a lost connection.
   void OnLeft(int peer);
-  // True if the error is that the peer of a Recv has left, which concerns no other rank: the group has not failed.
+  // True if the error is that the peer of a Recv has ended, which concerns no other rank: the group has not failed.
   bool of_this_call_alone() const { return of_this_call_alone_; }
   Status Tampered(int peer, std::string_view how);
   Status Disagree(int peer, const Call& theirs) { return Disagree(call_, peer, theirs); }
@@ -57,7 +57,7 @@ class PeerFailures {
   bool IsLost(int peer) const { return std::ranges::find(lost_, peer) != lost_.end(); }
   bool any_lost() const { return loss_.has_value(); }
   Deadline report_at() const { return loss_ ? loss_->report_at : Deadline::Never(); }
-  tl::unexpected<Error> FailLost() { return loss_->left ? FailLeft(loss_->peer) : Fail(loss_->error); }
+  tl::unexpected<Error> FailLost() { return loss_->ended ? FailEnded(loss_->error) : Fail(loss_->error); }
   void Postpone(Duration stall) {
     if (loss_) loss_->report_at = Postponed(loss_->report_at, stall);
   }
@@ -69,17 +69,16 @@ class PeerFailures {
 
  private:
   struct Loss {
-    int peer = 0;
     Error error;
     Deadline report_at = Deadline::Never();
-    bool left = false;
+    bool ended = false;  // it has left, or no process listens in its place
   };
 
-  void Lose(int peer, std::string message, bool left = false);
+  void Lose(int peer, std::string message, bool ended = false);
   Status OnLeave(int peer);
-  tl::unexpected<Error> FailLeft(int peer);
+  tl::unexpected<Error> FailEnded(Error error);
   bool LeftProperly(Connection& connection) const;
-  std::string DescribeLeft(int peer) const;
+  Error LeftError(int peer) const;
   std::string Own() const;
   std::string Subject(int peer) const;
 

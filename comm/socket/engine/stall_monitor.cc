@@ -51,19 +51,19 @@ bool StallMonitor::Blocked() {
   if (!blocked_) {
     blocked_ = true;
     publish_at_ = Deadline::After(kPublishAfter);
-    ask_at_ = history_ != nullptr ? Deadline::After(patience_) : Deadline::Never();
+    ask_at_ = Deadline::After(patience_);
   }
   return Asking() || wake().Expired();
 }
 
-void StallMonitor::Attend(const std::vector<int>& peers) {
+void StallMonitor::Attend(const std::vector<int>& peers, bool connected) {
   const bool late = late_at_.Expired();
   if (publish_at_.Expired() || late) Publish(peers);
   if (late) {
     late_at_ = Deadline::Never();
     mesh_.group().activity().ReportLate();
   }
-  if (ask_at_.Expired()) Ask(peers);
+  if (ask_at_.Expired()) Ask(history_ != nullptr || !connected ? peers : std::vector<int>());
   if (Asking()) CollectAnswers();
 }
 

@@ -24,7 +24,7 @@ namespace muster::socket {
 
 class StallMonitor {
  public:
-  // Without a call history (Send, Recv: the peer is the one) it sends no inquiry.
+  // `history`: null for Send and Recv. They send inquiries only if they have no connection, which would report the end.
   StallMonitor(Mesh& mesh, CallHistory* history, Duration patience)
       : mesh_(mesh), history_(history), patience_(patience) {}
   StallMonitor(const StallMonitor&) = delete;
@@ -39,8 +39,8 @@ class StallMonitor {
 
   // Called when this rank is about to wait; true if it is time for Attend.
   bool Blocked();
-  // `peers`: the ranks that it waits for, in the whole group, ascending.
-  void Attend(const std::vector<int>& peers);
+  // `peers`: the ranks that it waits for, in the whole group, ascending. `connected`: to all of them.
+  void Attend(const std::vector<int>& peers, bool connected);
   // When Attend has something to do without being woken.
   Deadline wake() const;
   // Some question is open: its answer wakes a Waker.

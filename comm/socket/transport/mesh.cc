@@ -10,6 +10,7 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
+#include "comm/ops/arguments.h"
 #include "comm/socket/transport/connection.h"
 
 namespace muster::socket {
@@ -178,7 +179,8 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
   // From another node "refused" may come from a firewall, but more often the peer has gone.
   Clock::time_point final_at = Clock::now() + options_.called_back_within;
   if (!dial.refused() && !nowhere) final_at = std::max(final_at, dial.began() + options_.connect);
-  unreached_.emplace(key, Unreached{LinkFailure{std::move(tried), false, true}, Deadline::At(final_at)});
+  unreached_.emplace(key,
+                     Unreached{LinkFailure{std::move(tried), dial.refused(), true}, Deadline::At(final_at)});
 }
 
 // The lower rank of a pair that waits for the higher one.
@@ -383,6 +385,7 @@ Standing Mesh::Respond(int from, const Call& call) {
   const auto found = histories_.find(call.communicator);
   if (found == histories_.end())
     return ended_.contains(call.communicator) ? Standing::kLeft : Standing::kElsewhere;
+  if (HasPeer(call.operation)) return Standing::kElsewhere;  // it has a number of its own
   std::optional<Mismatch> mismatch;
   const Standing answer = found->second->Ask(from, call, mismatch);
   if (mismatch) {

@@ -53,7 +53,7 @@ struct MeshOptions {
 // Why there is no connection.
 struct LinkFailure {
   std::string tried;     // addresses and reasons
-  bool refused = false;  // on this rank's own node, without a listener: the peer has ended
+  bool refused = false;  // no process listens: the peer has ended, or between two nodes a firewall refuses
   bool apart = false;    // between two nodes: the peer has not connected to this rank either
 };
 

@@ -1,0 +1,71 @@
+#include "comm/socket/engine/stall_monitor.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster::socket {
+namespace {
+
+// Rank 0 waits for the other ranks of its node. All of them serve, in one thread.
+class StallMonitorTest : public testing::Test {
+ protected:
+  static constexpr int kRanks = 3;
+
+  StallMonitorTest() : state_(MakeRoster(BlockLayout({kRanks}))) {
+    std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+    std::vector<EndpointAddress> addresses;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      groups_.push_back(std::make_unique<FakeGroup>(state_, rank));
+      endpoints.push_back(*SocketEndpoint::Open());
+      addresses.push_back(endpoints.back()->address());
+    }
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const auto at = static_cast<size_t>(rank);
+      meshes_.push_back(*Mesh::Create(*groups_[at], std::move(endpoints[at]), addresses, {}));
+    }
+    call_.communicator = 1;
+    call_.sequence = 1;
+  }
+  void BeginMonitor() {
+    monitor_ = std::make_unique<StallMonitor>(*meshes_[0], nullptr, std::chrono::milliseconds(1));
+    monitor_->Begin(call_);
+  }
+  // While rank 0 waits for `peers`. False: not within 20 s.
+  bool Until(const std::vector<int>& peers, const std::function<bool()>& happened) {
+    const Deadline deadline = Deadline::After(std::chrono::seconds(20));
+    while (!happened()) {
+      if (deadline.Expired()) return false;
+      if (monitor_->Blocked()) monitor_->Attend(peers, false);
+      for (const std::shared_ptr<Mesh>& mesh : meshes_) mesh->Serve();
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  bool UntilAnswered(const std::vector<int>& peers) {
+    return Until(peers, [this] { return monitor_->Asking(); }) &&
+           Until(peers, [this] { return !monitor_->Asking(); });
+  }
+
+  FakeGroupState state_;
+  std::vector<std::unique_ptr<FakeGroup>> groups_;
+  std::vector<std::shared_ptr<Mesh>> meshes_;
+  Call call_;
+  std::unique_ptr<StallMonitor> monitor_;
+};
+
+TEST_F(StallMonitorTest, TheNumberOfARecvIsNotThatOfACollective) {
+  const auto history = std::make_shared<CallHistory>();
+  meshes_[1]->AddCallHistory(1, history);
+  history->Begin(call_);
+  call_.operation = Operation::kRecv;
+  BeginMonitor();
+  ASSERT_TRUE(UntilAnswered({1}));
+  EXPECT_EQ(state_.failure(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::socket
