@@ -1,6 +1,7 @@
 #include "comm/socket/engine/current_call.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "comm/ops/group_failure.h"
@@ -44,9 +45,9 @@ void CurrentCall::Postpone(Duration stall) {
 }
 
 void CurrentCall::NoticeGone(const std::vector<int>& peers) {
-  const std::optional<int> gone = stall_monitor_.Gone();
+  const std::set<int>& gone = stall_monitor_.Gone();
   for (const int peer : peers) {
-    if (gone && connections_.WorldRank(peer) == *gone && connections_.Existing(peer) == nullptr)
+    if (gone.contains(connections_.WorldRank(peer)) && connections_.Existing(peer) == nullptr)
       failures_.OnLeft(peer);
   }
 }

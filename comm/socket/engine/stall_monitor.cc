@@ -38,7 +38,7 @@ void StallMonitor::End() {
   for (const auto& [rank, question] : asked_) mesh_.Drop(question);
   asked_.clear();
   done_asking_.clear();
-  gone_.reset();
+  gone_.clear();
   if (waiting_pair_) mesh_.group().activity().Remove(waiting_pair_.get());
   waiting_pair_.reset();
 }
@@ -100,7 +100,7 @@ void StallMonitor::CollectAnswers() {
     }
     const bool gone = state == Inquiry::State::kRefused || state == Inquiry::State::kLeft;
     // Of another node the last data may still be on the way, and "refused" may come from a firewall.
-    if (gone && mesh_.SharesNode(entry->first)) gone_ = entry->first;
+    if (gone && mesh_.SharesNode(entry->first)) gone_.insert(entry->first);
     mesh_.Drop(entry->second);
     entry = asked_.erase(entry);
   }

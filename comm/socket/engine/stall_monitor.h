@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -45,8 +44,8 @@ class StallMonitor {
   Deadline wake() const;
   // Some question is open: its answer wakes a Waker.
   bool Asking() const { return !asked_.empty(); }
-  // A peer that has left, without a leave message to this rank.
-  std::optional<int> Gone() const { return gone_; }
+  // Peers that have left, without a leave message to this rank.
+  const std::set<int>& Gone() const { return gone_; }
 
  private:
   void Publish(const std::vector<int>& peers);
@@ -63,7 +62,7 @@ class StallMonitor {
   Deadline ask_at_ = Deadline::Never();
   std::map<int, uint64_t> asked_;  // rank -> open question
   std::set<int> done_asking_;      // inquiry done in this call
-  std::optional<int> gone_;
+  std::set<int> gone_;
   Deadline late_at_ = Deadline::Never();
   std::shared_ptr<const ActivitySource>
       waiting_pair_;  // in the group's ActivityTable, if there is no call history

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "tests/comm/socket/fake_group.h"
@@ -40,7 +41,9 @@ class StallMonitorTest : public testing::Test {
     while (!happened()) {
       if (deadline.Expired()) return false;
       if (monitor_->Blocked()) monitor_->Attend(peers, false);
-      for (const std::shared_ptr<Mesh>& mesh : meshes_) mesh->Serve();
+      for (const std::shared_ptr<Mesh>& mesh : meshes_) {
+        if (mesh) mesh->Serve();
+      }
       std::this_thread::yield();
     }
     return true;
@@ -65,6 +68,15 @@ TEST_F(StallMonitorTest, TheNumberOfARecvIsNotThatOfACollective) {
   BeginMonitor();
   ASSERT_TRUE(UntilAnswered({1}));
   EXPECT_EQ(state_.failure(), std::nullopt);
+}
+
+TEST_F(StallMonitorTest, KeepsAllThatHaveGone) {
+  meshes_[1].reset();
+  meshes_[2]->End(1, Purpose::kCollective);
+  BeginMonitor();
+  EXPECT_TRUE(Until({1, 2}, [this] { return monitor_->Gone() == std::set<int>{1, 2}; }));
+  monitor_->End();
+  EXPECT_EQ(monitor_->Gone(), std::set<int>());
 }
 
 }  // namespace
