@@ -1,5 +1,7 @@
 #include "comm/socket/engine/stall_monitor.h"
 
+#include <algorithm>
+
 #include "comm/socket/engine/wait_rules.h"
 
 namespace muster::socket {
@@ -8,6 +10,7 @@ namespace {
 constexpr Duration kPublishAfter = std::chrono::milliseconds(50);
 // More open questions than this add no information.
 constexpr size_t kMaxAsked = 16;
+constexpr Duration kAskAtLeastEvery = std::chrono::minutes(1);
 
 // A Send or Recv that waits.
 class WaitingPair final : public ActivitySource {
@@ -30,6 +33,7 @@ class WaitingPair final : public ActivitySource {
 void StallMonitor::Begin(const Call& call) {
   call_ = call;
   blocked_ = false;
+  ask_after_ = patience_;
   const Duration straggler_after = mesh_.group().activity().straggler_after();
   late_at_ = straggler_after > Duration::zero() ? Deadline::After(straggler_after) : Deadline::Never();
 }
@@ -37,7 +41,6 @@ void StallMonitor::Begin(const Call& call) {
 void StallMonitor::End() {
   for (const auto& [rank, question] : asked_) mesh_.Drop(question);
   asked_.clear();
-  done_asking_.clear();
   gone_.clear();
   if (waiting_pair_) mesh_.group().activity().Remove(waiting_pair_.get());
   waiting_pair_.reset();
@@ -51,7 +54,7 @@ bool StallMonitor::Blocked() {
   if (!blocked_) {
     blocked_ = true;
     publish_at_ = Deadline::After(kPublishAfter);
-    ask_at_ = Deadline::After(patience_);
+    ask_at_ = Deadline::After(ask_after_);
   }
   return Asking() || wake().Expired();
 }
@@ -84,10 +87,11 @@ void StallMonitor::Publish(const std::vector<int>& peers) {
 }
 
 void StallMonitor::Ask(const std::vector<int>& peers) {
-  ask_at_ = Deadline::Never();
+  ask_after_ = std::min(2 * ask_after_, kAskAtLeastEvery);
+  ask_at_ = Deadline::After(ask_after_);
   for (const int peer : peers) {
-    if (done_asking_.size() >= kMaxAsked) return;
-    if (done_asking_.insert(peer).second) asked_[peer] = mesh_.Inquire(peer, call_);
+    if (asked_.size() >= kMaxAsked) return;
+    if (!gone_.contains(peer) && !asked_.contains(peer)) asked_[peer] = mesh_.Inquire(peer, call_);
   }
 }
 

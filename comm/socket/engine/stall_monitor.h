@@ -3,7 +3,8 @@
 //   after `straggler_after`       it notifies the control plane, which logs the missing ranks
 //   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
 //                                 the group, and a peer of this node without a listener has gone, and so has one
-//                                 that has left the communicator
+//                                 that has left the communicator. Again after twice that time, and so on up to a
+//                                 minute: a peer that is elsewhere may come, leave or learn of the communicator later
 //
 // Threads: one. Nothing here blocks. Costs nothing while an operation makes progress.
 #pragma once
@@ -60,8 +61,8 @@ class StallMonitor {
   bool blocked_ = false;
   Deadline publish_at_ = Deadline::Never();
   Deadline ask_at_ = Deadline::Never();
+  Duration ask_after_{};
   std::map<int, uint64_t> asked_;  // rank -> open question
-  std::set<int> done_asking_;      // inquiry done in this call
   std::set<int> gone_;
   Deadline late_at_ = Deadline::Never();
   std::shared_ptr<const ActivitySource>

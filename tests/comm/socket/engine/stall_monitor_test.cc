@@ -79,5 +79,25 @@ TEST_F(StallMonitorTest, KeepsAllThatHaveGone) {
   EXPECT_EQ(monitor_->Gone(), std::set<int>());
 }
 
+// Its communicator may not be known there yet, or it leaves later.
+TEST_F(StallMonitorTest, AsksAgainAPeerThatWasElsewhere) {
+  BeginMonitor();
+  ASSERT_TRUE(UntilAnswered({1}));
+  EXPECT_EQ(monitor_->Gone(), std::set<int>());
+  meshes_[1]->End(1, Purpose::kCollective);
+  EXPECT_TRUE(Until({1}, [this] { return monitor_->Gone() == std::set<int>{1}; }));
+}
+
+TEST_F(StallMonitorTest, FindsADisagreementWithAPeerThatHadNotSplitYet) {
+  BeginMonitor();
+  ASSERT_TRUE(UntilAnswered({1}));
+  const auto history = std::make_shared<CallHistory>();
+  meshes_[1]->AddCallHistory(1, history);
+  Call other = call_;
+  other.operation = Operation::kSplit;
+  EXPECT_EQ(history->Begin(other), std::nullopt);
+  EXPECT_TRUE(Until({1}, [this] { return state_.failure().has_value(); }));
+}
+
 }  // namespace
 }  // namespace muster::socket
