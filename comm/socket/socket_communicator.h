@@ -62,7 +62,7 @@ struct SocketOptions {
   // groups meet once and do nothing else. Off: never. The same on all ranks.
   bool shared_memory = true;
   uint64_t calls_before_sharing = 2;
-  // Bytes of a slot of the shared memory, for tests; 0: chosen.
+  // Bytes of a slot of the shared memory, for tests; 0: chosen; at least 8 KiB.
   size_t shared_slot_bytes = 0;
   // For tests and measurements: replaces the choice of choice.h for these operations; the same on all ranks,
   // and for everything made by Split.

@@ -31,7 +31,7 @@ bool FitsFileSizeLimit(size_t bytes) {
 SegmentShape SegmentShape::For(int ranks, size_t slot_bytes) {
   const size_t count = static_cast<size_t>(ranks);
   // A slot has a piece for each other rank, of a cache line at least.
-  const size_t least = std::max<size_t>(count * kCacheLine, kPage);
+  const size_t least = std::max(count * kCacheLine, kLeastSlotBytes);
   if (slot_bytes == 0) slot_bytes = std::min(kAllSlots / (kSlots * count), kLargestSlot);
   return {ranks, RoundUp(std::max(slot_bytes, least), kPage)};
 }

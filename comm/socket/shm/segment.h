@@ -29,6 +29,7 @@ namespace muster::socket {
 inline constexpr uint64_t kSlots = 4;
 inline constexpr size_t kCacheLine = 64;
 inline constexpr size_t kInlineBytes = 32;
+inline constexpr size_t kLeastSlotBytes = size_t{8} * 1024;
 inline constexpr int kMaxSharingRanks = 512;
 
 struct alignas(kCacheLine) SlotHeader {
@@ -49,7 +50,7 @@ struct alignas(kCacheLine) SegmentMember {
 // A value; both sides of an offer must mean the same one.
 struct SegmentShape {
   int ranks = 0;
-  size_t slot_bytes = 0;  // a multiple of 4096
+  size_t slot_bytes = 0;  // a multiple of 4096, kLeastSlotBytes or more
 
   // Large slots for few ranks, about 8 MiB in all for many. `slot_bytes` 0: chosen.
   static SegmentShape For(int ranks, size_t slot_bytes = 0);

@@ -15,6 +15,8 @@ constexpr size_t kDirectBytes = size_t{8} * 1024;
 constexpr int kDirectRanks = 16;
 // Up to here one rank does all the arithmetic, so that only one has to be woken by many.
 constexpr size_t kCentralBytes = size_t{4} * 1024;
+// Data up to these lengths is published whole; of two ranks each may have kDirectBytes.
+static_assert(kDirectBytes <= kLeastSlotBytes && kCentralBytes <= kLeastSlotBytes);
 
 // The operands of one part, one for each rank in order.
 class Operands {

@@ -28,7 +28,7 @@ TEST(SegmentShape, GivesEveryRankPiecesForAllOthers) {
     EXPECT_LE(shape.Bytes(), size_t{70} * 1024 * 1024) << ranks;
   }
   EXPECT_EQ(SegmentShape::For(2).slot_bytes, 128U * 1024);
-  EXPECT_EQ(SegmentShape::For(2, 1).slot_bytes, 4096U);
+  EXPECT_EQ(SegmentShape::For(2, 1).slot_bytes, kLeastSlotBytes);
 }
 
 TEST(Segment, HasAPlaceOfItsOwnForEverything) {

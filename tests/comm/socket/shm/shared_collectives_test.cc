@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "comm/socket/shm/segment.h"
 #include "tests/comm/socket/collective_checks.h"
 
 namespace muster::socket {
@@ -60,6 +61,18 @@ TEST(SharedCollectives, MoveVeryLongData) {
   });
 }
 
+// Data that is published whole goes into one slot, the last one of the memory too.
+TEST(SharedCollectives, PublishNoMoreThanTheLeastSlotHolds) {
+  FakeWorld world(BlockLayout({2}), Sharing(1, true));
+  world.Run([](Communicator& c) {
+    for (size_t i = 0; i < 2 * kSlots; ++i) {
+      std::vector<int32_t> data(2048, static_cast<int32_t>(i));
+      ASSERT_EQ(MessageOf(c.AllReduce(std::span(data), ReduceOp::kSum)), "");
+      ASSERT_EQ(data, std::vector<int32_t>(2048, 2 * static_cast<int32_t>(i)));
+    }
+  });
+}
+
 // The order of the additions shows in the last bits; it must not depend on rank, run or path.
 TEST(SharedCollectives, GiveAllRanksTheSameBits) {
   std::vector<float> first;
@@ -106,9 +119,9 @@ TEST(SharedCollectives, WaitForTheSlow) {
       ASSERT_EQ(MessageOf(c.Broadcast(std::span(&value, 1), i % 3)), "");
       ASSERT_EQ(value, i);
       if (c.rank() == 3 && i % 16 == 0) std::this_thread::yield();
-      std::vector<int32_t> many(2000, c.rank() == i % 2 ? i : -1);
+      std::vector<int32_t> many(4000, c.rank() == i % 2 ? i : -1);
       ASSERT_EQ(MessageOf(c.Broadcast(std::span(many), i % 2)), "");
-      ASSERT_EQ(many, std::vector<int32_t>(2000, i));
+      ASSERT_EQ(many, std::vector<int32_t>(4000, i));
     }
   });
 }
