@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "tests/comm/socket/fake_group.h"
+#include "tests/comm/socket/fake_meshes.h"
 
 namespace muster::socket {
 namespace {
@@ -14,25 +14,12 @@ namespace {
 // Rank 0 waits for the other ranks of its node. All of them serve, in one thread.
 class StallMonitorTest : public testing::Test {
  protected:
-  static constexpr int kRanks = 3;
-
-  StallMonitorTest() : state_(MakeRoster(BlockLayout({kRanks}))) {
-    std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
-    std::vector<EndpointAddress> addresses;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      groups_.push_back(std::make_unique<FakeGroup>(state_, rank));
-      endpoints.push_back(*SocketEndpoint::Open());
-      addresses.push_back(endpoints.back()->address());
-    }
-    for (int rank = 0; rank < kRanks; ++rank) {
-      const auto at = static_cast<size_t>(rank);
-      meshes_.push_back(*Mesh::Create(*groups_[at], std::move(endpoints[at]), addresses, {}));
-    }
+  StallMonitorTest() {
     call_.communicator = 1;
     call_.sequence = 1;
   }
   void BeginMonitor() {
-    monitor_ = std::make_unique<StallMonitor>(*meshes_[0], nullptr, std::chrono::milliseconds(1));
+    monitor_ = std::make_unique<StallMonitor>(*fake_.meshes[0], nullptr, std::chrono::milliseconds(1));
     monitor_->Begin(call_);
   }
   // While rank 0 waits for `peers`. False: not within 20 s.
@@ -41,7 +28,7 @@ class StallMonitorTest : public testing::Test {
     while (!happened()) {
       if (deadline.Expired()) return false;
       if (monitor_->Blocked()) monitor_->Attend(peers, false);
-      for (const std::shared_ptr<Mesh>& mesh : meshes_) {
+      for (const std::shared_ptr<Mesh>& mesh : fake_.meshes) {
         if (mesh) mesh->Serve();
       }
       std::this_thread::yield();
@@ -53,26 +40,24 @@ class StallMonitorTest : public testing::Test {
            Until(peers, [this] { return !monitor_->Asking(); });
   }
 
-  FakeGroupState state_;
-  std::vector<std::unique_ptr<FakeGroup>> groups_;
-  std::vector<std::shared_ptr<Mesh>> meshes_;
+  FakeMeshes fake_{BlockLayout({3})};
   Call call_;
   std::unique_ptr<StallMonitor> monitor_;
 };
 
 TEST_F(StallMonitorTest, TheNumberOfARecvIsNotThatOfACollective) {
   const auto history = std::make_shared<CallHistory>();
-  meshes_[1]->AddCallHistory(1, history);
+  fake_.meshes[1]->AddCallHistory(1, history);
   history->Begin(call_);
   call_.operation = Operation::kRecv;
   BeginMonitor();
   ASSERT_TRUE(UntilAnswered({1}));
-  EXPECT_EQ(state_.failure(), std::nullopt);
+  EXPECT_EQ(fake_.state.failure(), std::nullopt);
 }
 
 TEST_F(StallMonitorTest, KeepsAllThatHaveGone) {
-  meshes_[1].reset();
-  meshes_[2]->End(1, Purpose::kCollective);
+  fake_.meshes[1].reset();
+  fake_.meshes[2]->End(1, Purpose::kCollective);
   BeginMonitor();
   EXPECT_TRUE(Until({1, 2}, [this] { return monitor_->Gone() == std::set<int>{1, 2}; }));
   monitor_->End();
@@ -84,7 +69,7 @@ TEST_F(StallMonitorTest, AsksAgainAPeerThatWasElsewhere) {
   BeginMonitor();
   ASSERT_TRUE(UntilAnswered({1}));
   EXPECT_EQ(monitor_->Gone(), std::set<int>());
-  meshes_[1]->End(1, Purpose::kCollective);
+  fake_.meshes[1]->End(1, Purpose::kCollective);
   EXPECT_TRUE(Until({1}, [this] { return monitor_->Gone() == std::set<int>{1}; }));
 }
 
@@ -92,11 +77,11 @@ TEST_F(StallMonitorTest, FindsADisagreementWithAPeerThatHadNotSplitYet) {
   BeginMonitor();
   ASSERT_TRUE(UntilAnswered({1}));
   const auto history = std::make_shared<CallHistory>();
-  meshes_[1]->AddCallHistory(1, history);
+  fake_.meshes[1]->AddCallHistory(1, history);
   Call other = call_;
   other.operation = Operation::kSplit;
   EXPECT_EQ(history->Begin(other), std::nullopt);
-  EXPECT_TRUE(Until({1}, [this] { return state_.failure().has_value(); }));
+  EXPECT_TRUE(Until({1}, [this] { return fake_.state.failure().has_value(); }));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
 #include "tests/comm/socket/fake_group.h"
+#include "tests/comm/socket/fake_meshes.h"
 
 namespace muster::socket {
 namespace {
@@ -349,26 +350,18 @@ bool Rang(const UniqueFd& waker) {
 }
 
 TEST(Serve, WakesOtherThreadsAndNotItsCaller) {
-  FakeGroupState state(MakeRoster(BlockLayout({2})));
-  FakeGroup lower_group(state, 0);
-  FakeGroup higher_group(state, 1);
-  auto lower_endpoint = SocketEndpoint::Open();
-  auto higher_endpoint = SocketEndpoint::Open();
-  ASSERT_TRUE(lower_endpoint && higher_endpoint);
-  const std::vector<EndpointAddress> addresses = {(*lower_endpoint)->address(),
-                                                  (*higher_endpoint)->address()};
-  const auto lower = Mesh::Create(lower_group, *std::move(lower_endpoint), addresses, {});
-  const auto higher = Mesh::Create(higher_group, *std::move(higher_endpoint), addresses, {});
-  ASSERT_TRUE(lower && higher);
+  const FakeMeshes fake(BlockLayout({2}));
+  Mesh& lower = *fake.meshes[0];
+  Mesh& higher = *fake.meshes[1];
   const UniqueFd caller(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const UniqueFd other(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  (*lower)->AddWaker(caller.get());
-  (*lower)->AddWaker(other.get());
+  lower.AddWaker(caller.get());
+  lower.AddWaker(other.get());
   const Deadline deadline = Deadline::After(std::chrono::seconds(30));
-  while (!(*lower)->Take({1, Purpose::kCollective, 1}).link.fd && !deadline.Expired()) {
-    (*higher)->Take({1, Purpose::kCollective, 0});
-    (*higher)->Serve();
-    (*lower)->Serve(caller.get());
+  while (!lower.Take({1, Purpose::kCollective, 1}).link.fd && !deadline.Expired()) {
+    higher.Take({1, Purpose::kCollective, 0});
+    higher.Serve();
+    lower.Serve(caller.get());
   }
   EXPECT_FALSE(deadline.Expired());
   EXPECT_TRUE(Rang(other));

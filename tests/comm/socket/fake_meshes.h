@@ -1,0 +1,33 @@
+// The meshes of a fake group, without communicators: for tests of what stands on a Mesh.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "comm/socket/transport/mesh.h"
+#include "tests/comm/socket/fake_group.h"
+
+namespace muster::socket {
+
+struct FakeMeshes {
+  explicit FakeMeshes(const std::vector<int>& node_of_rank) : state(MakeRoster(node_of_rank)) {
+    std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+    std::vector<EndpointAddress> addresses;
+    for (int rank = 0; rank < state.roster().size(); ++rank) {
+      groups.push_back(std::make_unique<FakeGroup>(state, rank));
+      endpoints.push_back(*SocketEndpoint::Open());
+      addresses.push_back(endpoints.back()->address());
+    }
+    for (size_t rank = 0; rank < groups.size(); ++rank) {
+      meshes.push_back(*Mesh::Create(*groups[rank], std::move(endpoints[rank]), addresses, {}));
+    }
+  }
+
+  FakeGroupState state;
+  std::vector<std::unique_ptr<FakeGroup>> groups;
+  std::vector<std::shared_ptr<Mesh>> meshes;  // by rank
+};
+
+}  // namespace muster::socket
