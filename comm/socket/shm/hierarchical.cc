@@ -197,6 +197,8 @@ Status HierarchicalBroadcast(const Hierarchy& hierarchy, std::span<uint8_t> data
     if (team.index >= 0) MUSTER_CHECK(TreeBroadcast(hierarchy.engine, tree, chunk));
     if (hierarchy.memory != nullptr) {
       MUSTER_CHECK(SharedBroadcast(*hierarchy.memory, chunk, hierarchy.memory->IndexOf(here)));
+      // The ranks of this node take this chunk while the next one comes.
+      hierarchy.memory->Flush();
     }
     at += kBroadcastChunk;
   } while (at < data.size());

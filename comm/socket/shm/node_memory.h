@@ -62,7 +62,7 @@ class NodeMemory final : private Awaited {
   // Enters the next step; `inlined`, at most kInlineBytes, travels in the header. Without a Claim nothing may
   // have been written into the slot.
   void Publish(ByteView inlined = {});
-  // If a call ends with a Publish: wakes the sleeping ranks now.
+  // If a call ends with a Publish, or waits for messages after one: wakes the sleeping ranks now.
   void Flush() { RingSleepers(); }
   // Until all, or one, have published the step of this rank, or the one before it. Error: kDisagreement if it
   // is in another call, or was in another one before.
