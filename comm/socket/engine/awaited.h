@@ -11,6 +11,8 @@
 
 #include <vector>
 
+#include "comm/base/deadline.h"
+
 namespace muster::socket {
 
 class Awaited {
@@ -30,6 +32,8 @@ class Awaited {
   // Readable when the doorbell has rung, until Drain.
   virtual int doorbell_fd() const = 0;
   virtual void Drain() = 0;
+  // Until Happened() is to be called again, even if the doorbell has not rung.
+  virtual Duration longest_sleep() const = 0;
   // Ranks of the communicator on this node for which it waits, ascending.
   virtual std::vector<int> WaitingFor() = 0;
 };

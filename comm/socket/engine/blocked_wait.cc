@@ -27,7 +27,8 @@ Status BlockedWait::Sleep(Awaited* awaited) {
   // Everything may have been done while the waker was put up.
   const Deadline wake =
       Settled() ? Deadline::At(slept_from) : call_.wake().EarlierOf(connections_.mesh().wake());
-  const int ready = wait_set_.Poll(wake.EarlierOf(Deadline::At(slept_from + kLongestSleep)));
+  const Duration longest = awaited_ != nullptr ? awaited_->longest_sleep() : kLongestSleep;
+  const int ready = wait_set_.Poll(wake.EarlierOf(Deadline::At(slept_from + longest)));
   if (ready < 0 && errno != EINTR) {
     return call_.failures().Fail(
         {Code::kSystem, fmt::format("poll failed in {}: {}", Describe(call_.call()), ErrnoText(errno)), ""});

@@ -14,12 +14,13 @@ Result<Doorbell> Doorbell::Open(const net::PrivateDirectory& directory) {
   return Doorbell(std::move(socket));
 }
 
-bool Doorbell::Ring(const net::SocketAddress& other) const {
+Delivery Doorbell::Ring(const net::SocketAddress& other) const {
   const uint8_t byte = 0;
   const ssize_t sent =
       sendto(fd(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, other.get(), other.length());
-  // Any other failure means that the other rank has ended.
-  return sent >= 0 || (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM && errno != EINTR);
+  if (sent >= 0) return Delivery::kDone;
+  const bool passes = errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == EINTR;
+  return passes ? Delivery::kNoRoom : Delivery::kNoSocket;
 }
 
 void Doorbell::Drain() const {

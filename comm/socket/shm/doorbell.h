@@ -15,6 +15,12 @@
 
 namespace muster::socket {
 
+enum class Delivery {
+  kDone,
+  kNoRoom,    // in the kernel, for now
+  kNoSocket,  // it has no socket of that name: it has ended, or another program has removed the name
+};
+
 class Doorbell {
  public:
   // Error: kSystem.
@@ -23,8 +29,8 @@ class Doorbell {
   int fd() const { return socket_.fd.get(); }
   const std::string& name() const { return socket_.name.socket(); }
 
-  // True if the other rank will wake up; not now if the kernel has no room. `other`: its socket's address.
-  bool Ring(const net::SocketAddress& other) const;
+  // `other`: the other rank's socket.
+  Delivery Ring(const net::SocketAddress& other) const;
   // At most kDrainedPerWake rings; further ones wake the poll() again.
   static constexpr int kDrainedPerWake = 64;
   void Drain() const;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "comm/log/log.h"
+
 namespace muster::socket {
 namespace {
 
@@ -100,7 +102,7 @@ bool NodeMemory::Happened() {
     if (first_ == end_) return true;
     if (!asleep_ || announced_ == first_) return false;
     announced_ = first_;
-    segment_->sleeper(local_.index).store(static_cast<uint32_t>(first_) + 1, std::memory_order_relaxed);
+    WriteSleeper(static_cast<uint32_t>(first_) + 1);
     FenceAll();
   }
 }
@@ -113,7 +115,18 @@ void NodeMemory::FallAsleep() {
 
 void NodeMemory::WakeUp() {
   asleep_ = false;
-  segment_->sleeper(local_.index).store(0, std::memory_order_relaxed);
+  WriteSleeper(0);
+}
+
+void NodeMemory::WriteSleeper(uint32_t word) {
+  constexpr Duration kBriefSleep = std::chrono::milliseconds(1);
+  const uint32_t before = segment_->sleeper(local_.index).exchange(word, std::memory_order_relaxed);
+  if (before != kUndelivered || longest_sleep_ == kBriefSleep) return;
+  longest_sleep_ = kBriefSleep;
+  LogWarning(
+      "the socket that wakes this rank in a collective is no longer in {}: another program has removed it; "
+      "each such wait takes up to 1 ms longer",
+      directory_.path());
 }
 
 void NodeMemory::RingSleepers() {
@@ -130,10 +143,12 @@ void NodeMemory::Ring(int index) {
   uint32_t mine = static_cast<uint32_t>(local_.index) + 1;
   if (!segment_->sleeper(index).compare_exchange_strong(mine, 0)) return;
   const std::optional<net::SocketAddress>& other = AddressOf(index);
-  if (!other || doorbell_.Ring(*other)) return;
+  const Delivery delivery = other ? doorbell_.Ring(*other) : Delivery::kNoSocket;
+  if (delivery == Delivery::kDone) return;
   uint32_t awake = 0;
-  segment_->sleeper(index).compare_exchange_strong(awake, static_cast<uint32_t>(local_.index) + 1);
-  rings_due_ = true;
+  segment_->sleeper(index).compare_exchange_strong(awake,
+                                                   delivery == Delivery::kNoRoom ? mine : kUndelivered);
+  rings_due_ = rings_due_ || delivery == Delivery::kNoRoom;
 }
 
 // The text from a peer is a name, never a path.

@@ -15,6 +15,8 @@
 // checks once more. A rank that has published then checks all sleeper words. Each has a full fence in
 // between, so at least one of the two sees the other's write (Dekker). The check is postponed while a rank
 // spins: a peer that sleeps cannot be the one it waits for at that moment, or the check comes soon (Idle).
+// A rank whose doorbell another program has removed finds that in its word, and from then on sleeps for 1 ms at
+// most.
 //
 // Threads: one at a time.
 #pragma once
@@ -32,6 +34,7 @@
 #include "comm/socket/algorithms/topology.h"
 #include "comm/socket/engine/awaited.h"
 #include "comm/socket/engine/progress_engine.h"
+#include "comm/socket/engine/wait_rules.h"
 #include "comm/socket/shm/doorbell.h"
 #include "comm/socket/shm/segment.h"
 
@@ -85,6 +88,7 @@ class NodeMemory final : private Awaited {
   void WakeUp() override;
   int doorbell_fd() const override { return doorbell_.fd(); }
   void Drain() override { doorbell_.Drain(); }
+  Duration longest_sleep() const override { return longest_sleep_; }
   std::vector<int> WaitingFor() override;
 
   Status AwaitStep(int begin, int end, uint64_t step);
@@ -101,6 +105,7 @@ class NodeMemory final : private Awaited {
   void BeginCall(const Call& call);
   void RingSleepers();
   void Ring(int index);
+  void WriteSleeper(uint32_t word);
   const std::optional<net::SocketAddress>& AddressOf(int index);
 
   ProgressEngine& engine_;
@@ -125,6 +130,7 @@ class NodeMemory final : private Awaited {
   uint64_t target_ = 0;
   bool asleep_ = false;
   int announced_ = -1;
+  Duration longest_sleep_ = kLongestSleep;
 };
 
 // True if every one of these ranks has its own processor because their sets are disjoint.

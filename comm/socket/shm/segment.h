@@ -2,7 +2,7 @@
 // (comm/system/anonymous_file.h) without a name, so nothing of it remains after its processes.
 //
 //     member (one for each rank)   its identity: name of its doorbell, processors it may use
-//     sleeper (one word for each)  0: awake; 1 + i: asleep until rank i has published
+//     sleeper (one word for each)  0: awake; 1 + i: asleep until rank i has published; kUndelivered
 //     header (for each slot)       its step, the call, up to 32 bytes of data
 //     slot (kSlots for each rank)  data; written by its rank alone
 //
@@ -31,6 +31,7 @@ inline constexpr size_t kCacheLine = 64;
 inline constexpr size_t kInlineBytes = 32;
 inline constexpr size_t kLeastSlotBytes = size_t{8} * 1024;
 inline constexpr int kMaxSharingRanks = 512;
+inline constexpr uint32_t kUndelivered = UINT32_MAX;  // its doorbell could not be rung
 
 struct alignas(kCacheLine) SlotHeader {
   std::atomic<uint64_t> step;

@@ -37,8 +37,8 @@ TEST_F(DoorbellTest, RingsUntilDrained) {
     ASSERT_TRUE(mine && theirs);
     EXPECT_NE(mine->name(), theirs->name());
     EXPECT_FALSE(Rung(*theirs));
-    EXPECT_TRUE(mine->Ring(AddressOf(*theirs)));
-    EXPECT_TRUE(mine->Ring(AddressOf(*theirs)));
+    EXPECT_EQ(mine->Ring(AddressOf(*theirs)), Delivery::kDone);
+    EXPECT_EQ(mine->Ring(AddressOf(*theirs)), Delivery::kDone);
     EXPECT_TRUE(Rung(*theirs));
     EXPECT_FALSE(Rung(*mine));
     theirs->Drain();
@@ -56,8 +56,8 @@ TEST_F(DoorbellTest, OfNobodyIsNoReasonToTryAgain) {
     ASSERT_TRUE(theirs);
     gone = AddressOf(*theirs);
   }
-  EXPECT_TRUE(mine->Ring(gone));
-  EXPECT_TRUE(mine->Ring(*directory.AddressOf("never-there")));
+  EXPECT_EQ(mine->Ring(gone), Delivery::kNoSocket);
+  EXPECT_EQ(mine->Ring(*directory.AddressOf("never-there")), Delivery::kNoSocket);
 }
 
 TEST_F(DoorbellTest, SaysWhenThereIsNoRoom) {
@@ -65,11 +65,11 @@ TEST_F(DoorbellTest, SaysWhenThereIsNoRoom) {
   const auto theirs = Doorbell::Open(directory);
   ASSERT_TRUE(mine && theirs);
   int rings = 0;
-  while (rings < 1'000'000 && mine->Ring(AddressOf(*theirs))) ++rings;
+  while (rings < 1'000'000 && mine->Ring(AddressOf(*theirs)) == Delivery::kDone) ++rings;
   EXPECT_LT(rings, 1'000'000);
   for (int i = 0; i <= rings / Doorbell::kDrainedPerWake; ++i) theirs->Drain();
   EXPECT_FALSE(Rung(*theirs));
-  EXPECT_TRUE(mine->Ring(AddressOf(*theirs)));
+  EXPECT_EQ(mine->Ring(AddressOf(*theirs)), Delivery::kDone);
 }
 
 // How many rings wait at most is a setting of the network namespace, mostly less than a drain takes.
@@ -83,7 +83,7 @@ TEST_F(DoorbellTest, AFloodIsDrainedInParts) {
     const auto theirs = Doorbell::Open(directory);
     if (!mine || !theirs) return false;
     int rings = 0;
-    while (rings < kRings && mine->Ring(AddressOf(*theirs))) ++rings;
+    while (rings < kRings && mine->Ring(AddressOf(*theirs)) == Delivery::kDone) ++rings;
     int drains = 0;
     for (; Rung(*theirs); ++drains) theirs->Drain();
     return rings == kRings && drains == 3;

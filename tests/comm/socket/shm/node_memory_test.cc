@@ -1,6 +1,14 @@
 #include "comm/socket/shm/node_memory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tests/comm/net/test_base.h"
+#include "tests/comm/socket/fake_meshes.h"
 
 namespace muster::socket {
 namespace {
@@ -14,6 +22,47 @@ TEST(OwnProcessors, AreDisjointSets) {
   EXPECT_TRUE(OwnProcessors(**segment));
   (*segment)->member(2).processors = {0b1100};
   EXPECT_FALSE(OwnProcessors(**segment));
+}
+
+// As logind (RemoveIPC) or a cleaner of temporary files removes it. Each wait took 50 ms at least.
+TEST(NodeMemory, WithoutItsDoorbellARankSleepsBriefly) {
+  constexpr int kSteps = 100;
+  const FakeMeshes fake(BlockLayout({2}));
+  const net::TestBase base;
+  const net::PrivateDirectory directory = *net::PrivateDirectory::MakeIn(base.path);
+  const SegmentShape shape = SegmentShape::For(2, 1);
+  std::unique_ptr<Segment> segment = *Segment::Create(shape);
+  std::unique_ptr<Segment> attached =
+      *Segment::Attach(UniqueFd(fcntl(segment->fd(), F_DUPFD_CLOEXEC, 0)), shape);
+  const std::atomic<uint32_t>& word = segment->sleeper(1);
+  Doorbell bell = *Doorbell::Open(directory);
+  std::ranges::copy(bell.name(), segment->member(1).doorbell.begin());
+  segment->member(1).doorbell_length = static_cast<uint32_t>(bell.name().size());
+  ASSERT_EQ(unlink(directory.PathOf(bell.name()).c_str()), 0);
+
+  ConnectionSet of_waker(fake.meshes[0], 1, Purpose::kCollective, {0, 1});
+  ConnectionSet of_sleeper(fake.meshes[1], 1, Purpose::kCollective, {0, 1});
+  ProgressEngine waking(of_waker, nullptr, {});
+  ProgressEngine sleeping(of_sleeper, nullptr, {});
+  NodeMemory waker(waking, std::move(segment), *Doorbell::Open(directory), directory, Team{{0, 1}, 0});
+  NodeMemory sleeper(sleeping, std::move(attached), std::move(bell), directory, Team{{0, 1}, 1});
+  Call call;
+  call.sequence = 1;
+  waking.Begin(call, std::chrono::minutes(1));
+  sleeping.Begin(call, std::chrono::minutes(1));
+  const Clock::time_point began = Clock::now();
+  std::thread thread([&] {
+    for (int step = 0; step < kSteps; ++step) {
+      sleeper.Publish();
+      EXPECT_EQ(MessageOf(sleeper.AwaitOne(0)), "");
+    }
+  });
+  for (int step = 0; step < kSteps; ++step) {
+    while (word != 1) std::this_thread::yield();
+    waker.Publish();
+  }
+  thread.join();
+  EXPECT_LT(Clock::now() - began, std::chrono::milliseconds(50 * kSteps / 2));
 }
 
 }  // namespace
