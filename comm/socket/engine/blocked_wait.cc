@@ -15,6 +15,7 @@ namespace muster::socket {
 Status BlockedWait::Sleep(Awaited* awaited) {
   awaited_ = awaited;
   call_.StartClock();
+  call_.Served();
   StallMonitor& monitor = call_.stall_monitor();
   if (monitor.Blocked()) {
     const std::vector<int> peers = UnfinishedPeers();
@@ -37,6 +38,14 @@ Status BlockedWait::Sleep(Awaited* awaited) {
     call_.Postpone(stall);
   }
   if (ready > 0) MUSTER_CHECK(Serve());
+  return CheckTime();
+}
+
+Status BlockedWait::Glance(Awaited* awaited) {
+  awaited_ = awaited;
+  call_.Served();
+  Prepare();
+  if (wait_set_.Poll(Deadline::After(Duration::zero())) > 0) MUSTER_CHECK(Serve());
   return CheckTime();
 }
 

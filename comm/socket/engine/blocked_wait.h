@@ -25,6 +25,8 @@ class BlockedWait {
   // Until something has happened, to the messages of the round or to `awaited` (may be null). BLOCKS, at most until the
   // deadline of the call. An error is final.
   Status Sleep(Awaited* awaited);
+  // Serves everything else, for a rank that spins. An error is final.
+  Status Glance(Awaited* awaited);
   // After the call.
   void End() { wait_set_.RemoveWaker(); }
 
@@ -42,7 +44,7 @@ class BlockedWait {
   ConnectionSet& connections_;
   CurrentCall& call_;
   WaitSet wait_set_;
-  Awaited* awaited_ = nullptr;  // during Sleep
+  Awaited* awaited_ = nullptr;  // during Sleep and Glance
 };
 
 }  // namespace muster::socket

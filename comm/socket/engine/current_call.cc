@@ -32,6 +32,7 @@ void CurrentCall::End() {
 void CurrentCall::StartClockNow() {
   clock_.Start(latest_.IsNever() ? group_.latest() : latest_);
   stall_monitor_.Begin(call_);
+  Served();
 }
 
 Deadline CurrentCall::wake() const {

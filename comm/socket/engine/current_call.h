@@ -46,6 +46,12 @@ class CurrentCall {
     if (!clock_.started()) StartClockNow();
   }
   Deadline deadline() const { return clock_.deadline(); }
+  // Of a rank that spins and has read the clock for that anyway: it has served nothing else for kServeEvery.
+  bool ServingIsDue(Clock::time_point now) {
+    if (serve_at_ == Clock::time_point()) serve_at_ = now + kServeEvery;
+    return now >= serve_at_;
+  }
+  void Served() { serve_at_ = {}; }
   // The next point at which the verdict may change or the stall monitor has something to do.
   Deadline wake() const;
   void Postpone(Duration stall);
@@ -73,6 +79,7 @@ class CurrentCall {
 
   Call call_;
   CallClock clock_;
+  Clock::time_point serve_at_;  // the epoch: from the next time on
   PeerFailures failures_;
   StallMonitor stall_monitor_;
 };

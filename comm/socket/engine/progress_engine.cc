@@ -57,14 +57,14 @@ Status ProgressEngine::Drive() {
   bool moved = false;
   MUSTER_CHECK(mover_.AdvanceAll(moved));
   while (!round_.done()) {
-    if (SpinsFor(round_.streams().size(), spin_)) MUSTER_CHECK(mover_.Spin());
+    if (SpinsFor(round_.streams().size(), spin_)) MUSTER_CHECK(Spin());
     if (!round_.done()) MUSTER_CHECK(wait_.Sleep(nullptr));
   }
   return {};
 }
 
 Status ProgressEngine::Await(Awaited& awaited) {
-  if (spin_) SpinFor(awaited);
+  while (spin_ && SpinFor(awaited)) MUSTER_CHECK(wait_.Glance(&awaited));
   awaited.Idle();
   if (awaited.Happened()) return {};
   Status status;
@@ -72,26 +72,43 @@ Status ProgressEngine::Await(Awaited& awaited) {
     awaited.FallAsleep();
     status = wait_.Sleep(&awaited);
     awaited.WakeUp();
-    if (status && spin_) SpinFor(awaited);
+    while (status && spin_ && SpinFor(awaited)) status = wait_.Glance(&awaited);
   }
   call_.stall_monitor().Progress();
   return status;
 }
 
-// Reading the clock costs as much as many checks.
-void ProgressEngine::SpinFor(Awaited& awaited) {
+// Until all is done, or nothing has moved for kSpinFor.
+Status ProgressEngine::Spin() {
+  call_.StartClock();
+  Clock::time_point give_up = Clock::now() + kSpinFor;
+  for (;;) {
+    bool moved = false;
+    MUSTER_CHECK(mover_.AdvanceAll(moved));
+    if (round_.done()) return {};
+    const Clock::time_point now = Clock::now();
+    if (moved) give_up = now + kSpinFor;
+    if (now >= give_up || call_.deadline().when() <= now) return {};
+    if (call_.ServingIsDue(now)) MUSTER_CHECK(wait_.Glance(nullptr));
+    Relax();
+  }
+}
+
+// True if it has to serve before it goes on. Reading the clock costs as much as many checks.
+bool ProgressEngine::SpinFor(Awaited& awaited) {
   constexpr int kLooks = 32;
   std::optional<Clock::time_point> give_up;
   for (;;) {
     for (int look = 0; look < kLooks; ++look) {
-      if (awaited.Happened()) return;
+      if (awaited.Happened()) return false;
       Relax();
     }
     awaited.Idle();
     call_.StartClock();
     const Clock::time_point now = Clock::now();
     if (!give_up) give_up = now + kSpinFor;
-    if (now >= *give_up || call_.deadline().when() <= now) return;
+    if (call_.ServingIsDue(now)) return true;
+    if (now >= *give_up || call_.deadline().when() <= now) return false;
   }
 }
 

@@ -77,7 +77,8 @@ class ProgressEngine {
 
  private:
   Status Drive();
-  void SpinFor(Awaited& awaited);
+  Status Spin();
+  bool SpinFor(Awaited& awaited);
 
   ConnectionSet& connections_;
   bool spin_;

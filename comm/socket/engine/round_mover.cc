@@ -1,7 +1,5 @@
 #include "comm/socket/engine/round_mover.h"
 
-#include "comm/socket/engine/wait_rules.h"
-
 namespace muster::socket {
 
 Status RoundMover::AdvanceAll(bool& moved) {
@@ -47,20 +45,6 @@ void RoundMover::Connect(PeerStream& stream) {
   const ConnectionSet::Found found = connections_.Get(stream.rank());
   stream.set_connection(found.connection);
   if (found.failure) call_.failures().OnNotConnected(stream.rank(), *found.failure);
-}
-
-Status RoundMover::Spin() {
-  call_.StartClock();
-  Clock::time_point give_up = Clock::now() + kSpinFor;
-  for (;;) {
-    bool moved = false;
-    MUSTER_CHECK(AdvanceAll(moved));
-    if (round_.done()) return {};
-    const Clock::time_point now = Clock::now();
-    if (moved) give_up = now + kSpinFor;
-    if (now >= give_up || call_.deadline().when() <= now) return {};
-    Relax();
-  }
 }
 
 }  // namespace muster::socket

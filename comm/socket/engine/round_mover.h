@@ -21,8 +21,6 @@ class RoundMover {
   Status AdvanceReady(const std::vector<PeerStream*>& ready);
   // Those that have waited for a connection.
   Status AdvanceUnconnected();
-  // Until all is done, or nothing has moved for kSpinFor.
-  Status Spin();
 
  private:
   Status AdvanceHeld(bool& moved);
