@@ -21,8 +21,8 @@
 // One exception: Recv from a rank that has left the group is kPeerLost for this call alone, and nothing is broken.
 //
 // Counts are in elements of `type`. A count of 0 is legal, then `data` may be null; the call still takes part
-// and is compared with those of the other ranks. Send and receive buffers do not overlap, except in these
-// layouts in place:
+// and is compared with those of the other ranks. Buffers of Reduce, AllReduce and ReduceScatter are aligned for `type`.
+// Send and receive buffers do not overlap, except in these layouts in place:
 //
 //     Reduce, AllReduce, AllToAll    receive is send
 //     Gather, AllGather              send is this rank's block of receive

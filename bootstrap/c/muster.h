@@ -236,7 +236,8 @@ typedef enum muster_operation MUSTER_ANY_NUMBER {
 /* Every rank of the communicator calls the same ones in the same order, with the same count, type, operation
  * and root; else MUSTER_DISAGREEMENT, on all ranks, naming both sides. A rank that waits for no other rank in such a call,
  * as the root of a broadcast, gets it from one of its next calls, at the latest from muster_shutdown. A buffer of 0
- * elements may be NULL. `send` and `receive` do not overlap, except in these layouts in place:
+ * elements may be NULL. Those of reduce, all_reduce and reduce_scatter are aligned for `type`. `send` and `receive` do not
+ * overlap, except in these layouts in place:
  *
  *   reduce, all_reduce, all_to_all   receive is send
  *   gather, all_gather               send is this rank's block of receive

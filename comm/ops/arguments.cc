@@ -1,5 +1,7 @@
 #include "comm/ops/arguments.h"
 
+#include <cstdint>
+
 #include "comm/base/parse.h"
 
 namespace muster {
@@ -8,6 +10,11 @@ namespace {
 bool HasRoot(Operation operation) {
   return operation == Operation::kBroadcast || operation == Operation::kReduce ||
          operation == Operation::kGather || operation == Operation::kScatter;
+}
+
+bool Computes(Operation operation) {
+  return operation == Operation::kReduce || operation == Operation::kAllReduce ||
+         operation == Operation::kReduceScatter;
 }
 
 }  // namespace
@@ -62,6 +69,11 @@ Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer
   if (buffer.data == nullptr && buffer.count > 0) {
     return Fail(Code::kUsage, "{}: {} is null and should have {} elements", Name(operation), name,
                 buffer.count);
+  }
+  if (buffer.count > 0 && Computes(operation) &&
+      (reinterpret_cast<uintptr_t>(buffer.data) & (SizeOf(buffer.type) - 1)) != 0) {
+    return Fail(Code::kUsage, "{}: {} is not aligned for {}: its address must be a multiple of {}",
+                Name(operation), name, Name(buffer.type), SizeOf(buffer.type));
   }
   // Half the address space, so that no later product of sizes can wrap around.
   if (buffer.count > static_cast<size_t>(PTRDIFF_MAX) / SizeOf(buffer.type)) {

@@ -35,7 +35,7 @@ Status CheckRequest(const OperationRequest& request, const RequestBuffers& buffe
   return CheckRequest(request, buffers, rank, size);
 }
 
-// Host memory, not null unless empty.
+// Host memory, not null unless empty; aligned for its type if the operation computes.
 Status CheckBuffer(Operation operation, std::string_view name, const ConstBuffer& buffer);
 Status CheckRoot(Operation operation, int root, int size);
 // Another rank of this communicator.

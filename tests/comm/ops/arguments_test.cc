@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 
 #include "tests/comm/socket/fake_group.h"
 
@@ -71,6 +72,22 @@ TEST_F(ArgumentsTest, TypesAndMemory) {
   const Status device = c_.Broadcast({data_.data(), 4, DataType::kF32, Memory::kDevice}, 0);
   ExpectUsage(device, "Broadcast: buffer is device memory, and the socket backend works on host memory");
   EXPECT_EQ(device.error().hint, "use backend: nccl, or copy to the host first");
+}
+
+// The loops of the arithmetic rely on it, a copy does not.
+TEST_F(ArgumentsTest, WhatIsComputedIsAligned) {
+  auto* odd = reinterpret_cast<std::byte*>(data_.data()) + 1;
+  const Buffer shifted = {odd, 4, DataType::kF32};
+  const std::string is_not = " is not aligned for f32: its address must be a multiple of 4";
+  ExpectUsage(c_.AllReduce(shifted, four_, ReduceOp::kSum), "AllReduce: send" + is_not);
+  ExpectUsage(c_.AllReduce(four_, shifted, ReduceOp::kSum), "AllReduce: receive" + is_not);
+  ExpectUsage(c_.Reduce(shifted, four_, ReduceOp::kSum, 1), "Reduce: send" + is_not);
+  ExpectUsage(c_.ReduceScatter(twelve_, shifted, ReduceOp::kSum), "ReduceScatter: receive" + is_not);
+  EXPECT_EQ(world_.Messages([&](Communicator& c) {
+    std::vector<std::byte> bytes(17, std::byte{c.rank() == 1});
+    return c.Broadcast({bytes.data() + 1, 4, DataType::kF32}, 1);
+  }),
+            std::vector<std::string>(3));
 }
 
 TEST_F(ArgumentsTest, Timeouts) {
