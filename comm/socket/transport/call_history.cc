@@ -53,19 +53,16 @@ void CallHistory::End() {
   waiting_for_.clear();
 }
 
-Standing CallHistory::Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch) {
+std::optional<Mismatch> CallHistory::Ask(int from, const Call& theirs) {
   const std::lock_guard lock(mutex_);
   if (theirs.sequence > sequence_) {
     early_[from] = theirs;
-    return Standing::kElsewhere;
+    return std::nullopt;
   }
   const Call& mine = Past(theirs.sequence);
-  if (mine.sequence != theirs.sequence) return Standing::kElsewhere;  // too old to be recorded
-  if (mine != theirs) {
-    mismatch = Mismatch{from, theirs, mine};
-    return Standing::kDisagrees;
-  }
-  return active_ && theirs.sequence == sequence_ ? Standing::kSame : Standing::kElsewhere;
+  if (mine.sequence != theirs.sequence || mine == theirs)
+    return std::nullopt;  // too old to be recorded, or the same
+  return Mismatch{from, theirs, mine};
 }
 
 OperationState CallHistory::Look() const {

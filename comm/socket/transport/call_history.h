@@ -21,14 +21,6 @@
 
 namespace muster::socket {
 
-// The answer of a rank to "I am in this call; are you?".
-enum class Standing : uint8_t {
-  kElsewhere = 0,  // not in it (before or after), or the communicator is unknown here
-  kSame = 1,       // in the same call
-  kDisagrees = 2,  // in another call of that number, or it was
-  kLeft = 3,       // it has left the communicator
-};
-
 // A peer's call that differs from this rank's.
 struct Mismatch {
   int rank = 0;  // in the whole group
@@ -52,8 +44,8 @@ class CallHistory final : public ActivitySource {
   void Waiting(std::vector<int> world_ranks);
   void End();
 
-  // `from`, a rank of the whole group, is blocked in `theirs`. `mismatch` is set if the answer is kDisagrees.
-  Standing Ask(int from, const Call& theirs, std::optional<Mismatch>& mismatch);
+  // `from`, a rank of the whole group, is blocked in `theirs`. Present: this rank is, or was, in another call of that number.
+  std::optional<Mismatch> Ask(int from, const Call& theirs);
 
   // The current call, or the last one.
   OperationState Look() const override;

@@ -136,7 +136,6 @@ class AcceptorHandshake {
   std::optional<auth::DataKeys> Keys() const;
   // A well-formed hello of this group's size has come: perhaps a peer that timed out, not a foreign client.
   bool greeted() const { return greeted_; }
-  int error_number() const { return messages_.error_number(); }
   const std::string& reason() const { return reason_; }
 
  private:

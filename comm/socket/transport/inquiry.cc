@@ -8,11 +8,11 @@
 #include "comm/log/log.h"
 
 namespace muster::socket {
+namespace {
 
-std::optional<Standing> DecodeAnswer(const AnswerBytes& bytes) {
-  if (bytes[0] > static_cast<uint8_t>(Standing::kLeft)) return std::nullopt;
-  return static_cast<Standing>(bytes[0]);
-}
+using AnswerBytes = std::array<uint8_t, 1>;
+
+}  // namespace
 
 Shake InquiryMessages::Write(int fd, ByteView message) {
   if (!keys_) return messages_.Write(fd, message);
@@ -71,9 +71,8 @@ void Inquiry::OnAnswer() {
   const Shake shake = messages_.Read(fd_.get(), bytes);
   if (shake == Shake::kPending) return;
   if (shake == Shake::kRejected) LogWarning("an answer of rank {} was changed on the way; ignored", peer_);
-  const std::optional<Standing> answer = shake == Shake::kDone ? DecodeAnswer(bytes) : std::nullopt;
-  if (!answer) return Close(State::kFailed);
-  Close(*answer == Standing::kLeft ? State::kLeft : State::kAnswered);
+  if (shake != Shake::kDone) return Close(State::kFailed);
+  Close(bytes[0] == 1 ? State::kLeft : State::kAnswered);
 }
 
 InquiryServer::~InquiryServer() {
@@ -99,7 +98,7 @@ void InquiryServer::OnReady(Visitor* visitor) {
   const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(bytes) : std::nullopt;
   if (question && question->kind == FrameKind::kInquiry) {
     // Delivery does not matter here: a sender that has gone does not need the answer.
-    const AnswerBytes answer{static_cast<uint8_t>(responder_(visitor->rank, question->call))};
+    const AnswerBytes answer = {responder_(visitor->rank, question->call)};
     visitor->messages.Write(visitor->fd.get(), answer);
   }
   Dismiss(visitor);

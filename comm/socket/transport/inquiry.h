@@ -2,7 +2,7 @@
 // other: the rule "the higher rank connects" does not hold here, because the peer might never connect.
 //
 //   asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
-//   asked -> asker   u8 standing
+//   asked -> asker   u8 1: it has left the communicator; 0: it has not
 //
 // If the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
 // an inquiry decides nothing that the data connections would not detect themselves.
@@ -23,17 +23,12 @@
 #include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
 #include "comm/net/event_loop.h"
-#include "comm/socket/transport/call_history.h"
+#include "comm/ops/call.h"
 #include "comm/socket/transport/dial.h"
 #include "comm/socket/transport/frame.h"
 #include "comm/socket/transport/handshake.h"
 
 namespace muster::socket {
-
-using AnswerBytes = std::array<uint8_t, 1>;
-
-// Absent for a byte that is no Standing.
-std::optional<Standing> DecodeAnswer(const AnswerBytes& bytes);
 
 // The one message in each direction, sealed if there are keys.
 class InquiryMessages {
@@ -94,8 +89,8 @@ class Inquiry {
 // Answers inquiries at this rank.
 class InquiryServer {
  public:
-  // Given the asker's rank and call.
-  using Responder = std::function<Standing(int, const Call&)>;
+  // Given the asker's rank and call: whether this rank has left the communicator.
+  using Responder = std::function<bool(int, const Call&)>;
 
   InquiryServer(net::EventLoop& loop, Responder responder) : loop_(loop), responder_(std::move(responder)) {}
   InquiryServer(const InquiryServer&) = delete;

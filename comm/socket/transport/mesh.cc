@@ -381,17 +381,14 @@ void Mesh::RemoveCallHistory(uint64_t communicator) {
   histories_.erase(communicator);
 }
 
-Standing Mesh::Respond(int from, const Call& call) {
+bool Mesh::Respond(int from, const Call& call) {
   const auto found = histories_.find(call.communicator);
-  if (found == histories_.end())
-    return ended_.contains(call.communicator) ? Standing::kLeft : Standing::kElsewhere;
-  if (HasPeer(call.operation)) return Standing::kElsewhere;  // it has a number of its own
-  std::optional<Mismatch> mismatch;
-  const Standing answer = found->second->Ask(from, call, mismatch);
-  if (mismatch) {
+  if (found == histories_.end()) return ended_.contains(call.communicator);
+  if (HasPeer(call.operation)) return false;  // it has a number of its own
+  if (const std::optional<Mismatch> mismatch = found->second->Ask(from, call)) {
     group_.Fail(Disagreement(group_.roster(), self_.rank, mismatch->mine, mismatch->rank, mismatch->theirs));
   }
-  return answer;
+  return false;
 }
 
 uint64_t Mesh::Inquire(int peer, const Call& call) {

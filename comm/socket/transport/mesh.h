@@ -133,7 +133,7 @@ class Mesh {
   void TellOneWay(const LinkKey& key);
   void CallBack();
   bool GiveUp();
-  Standing Respond(int from, const Call& call);
+  bool Respond(int from, const Call& call);
   bool SettleDials();
   bool SettleQuestions();
   void Settle(const LinkKey& key, Dial& dial);

@@ -1,11 +1,10 @@
-// Bytes of data connections: the header of a message, the answer to an inquiry, a rank's data endpoint. A
-// decoded one is encoded as the very bytes it came from.
+// Bytes of data connections: the header of a message, a rank's data endpoint. A decoded one is encoded as the very
+// bytes it came from.
 #include <algorithm>
 
 #include "comm/socket/transport/call_history.h"
 #include "comm/socket/transport/endpoint.h"
 #include "comm/socket/transport/frame.h"
-#include "comm/socket/transport/inquiry.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/value_source.h"
 
@@ -32,9 +31,8 @@ void CheckFrames(ValueSource source) {
     Require(
         !Disagreement(TheRoster(), 0, mine, static_cast<int>(source.Number()), frame->call).message.empty(),
         "any two calls can be compared");
-    std::optional<socket::Mismatch> mismatch;
-    const socket::Standing answer = history.Ask(source.Number(), frame->call, mismatch);
-    Require((answer == socket::Standing::kDisagrees) == mismatch.has_value(), "a mismatch is named");
+    const auto mismatch = history.Ask(source.Number(), frame->call);
+    Require(!mismatch || mismatch->mine != mismatch->theirs, "a mismatch has two calls");
     if (source.Flag()) {
       history.Begin(mine);
       ++mine.sequence;
