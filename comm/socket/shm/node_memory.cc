@@ -76,17 +76,16 @@ void NodeMemory::Publish(ByteView inlined) {
   if (!engine_.spins()) RingSleepers();
 }
 
-Status NodeMemory::AwaitAll(uint64_t back) {
-  const uint64_t step = step_ - back;
-  MUSTER_CHECK(AwaitStep(0, ranks(), step));
-  all_reached_ = std::max(all_reached_, step);
-  for (int i = 0; i < ranks(); ++i) MUSTER_CHECK(CheckCall(i, step, words_));
+Status NodeMemory::AwaitAll() {
+  MUSTER_CHECK(AwaitStep(0, ranks(), step_));
+  all_reached_ = step_;
+  for (int i = 0; i < ranks(); ++i) MUSTER_CHECK(CheckCall(i, step_, words_));
   return {};
 }
 
-Status NodeMemory::AwaitOne(int index, uint64_t back) {
-  MUSTER_CHECK(AwaitStep(index, index + 1, step_ - back));
-  return CheckCall(index, step_ - back, words_);
+Status NodeMemory::AwaitOne(int index) {
+  MUSTER_CHECK(AwaitStep(index, index + 1, step_));
+  return CheckCall(index, step_, words_);
 }
 
 Status NodeMemory::AwaitStep(int begin, int end, uint64_t step) {

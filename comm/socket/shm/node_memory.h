@@ -67,19 +67,17 @@ class NodeMemory final : private Awaited {
   void Publish(ByteView inlined = {});
   // If a call ends with a Publish, or waits for messages after one: wakes the sleeping ranks now.
   void Flush() { RingSleepers(); }
-  // Until all, or one, have published the step of this rank, or the one before it. Error: kDisagreement if it
-  // is in another call, or was in another one before.
-  Status AwaitAll(uint64_t back = 0);
-  Status AwaitOne(int index, uint64_t back = 0);
+  // Until all, or one, have published the step of this rank. Error: kDisagreement if it is in another call, or was
+  // in another one before.
+  Status AwaitAll();
+  Status AwaitOne(int index);
   // For a rank that has a message that all have published the step before its own.
   void AllReachedPrevious() { all_reached_ = step_ - 1; }
   // After the last call: whether a rank that is not further has made other calls. Does not wait for any.
   Status CheckLast();
 
-  const uint8_t* Slot(int index, uint64_t back = 0) const { return segment_->slot(index, step_ - back); }
-  const uint8_t* Inlined(int index, uint64_t back = 0) const {
-    return segment_->header(index, step_ - back).inlined.data();
-  }
+  const uint8_t* Slot(int index) const { return segment_->slot(index, step_); }
+  const uint8_t* Inlined(int index) const { return segment_->header(index, step_).inlined.data(); }
 
  private:
   bool Happened() override;

@@ -30,8 +30,8 @@ class Operands {
   std::array<const void*, kMaxSharingRanks> parts_;
 };
 
-const uint8_t* DataOf(const NodeMemory& memory, int index, size_t bytes, uint64_t back = 0) {
-  return bytes <= kInlineBytes ? memory.Inlined(index, back) : memory.Slot(index, back);
+const uint8_t* DataOf(const NodeMemory& memory, int index, size_t bytes) {
+  return bytes <= kInlineBytes ? memory.Inlined(index) : memory.Slot(index);
 }
 
 void PublishData(NodeMemory& memory, ByteView data) {
