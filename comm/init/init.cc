@@ -20,13 +20,12 @@ struct Received {
 // A rank's memory, one byte of its payload.
 enum : uint8_t { kNoDevice = 0, kMaybeDevice = 1, kHostOnly = 2 };
 
-Result<Received> ReadPayloads(const Roster& roster, const std::vector<ByteView>& payloads) {
-  Received received;
-  received.endpoints.reserve(payloads.size());
-  for (size_t rank = 0; rank < payloads.size(); ++rank) {
-    FieldReader reader(payloads[rank]);
+Result<Received> ReadPayloads(const Roster& roster, std::vector<ByteView> payloads) {
+  Received received{std::move(payloads)};
+  for (size_t rank = 0; rank < received.endpoints.size(); ++rank) {
+    FieldReader reader(received.endpoints[rank]);
     uint8_t memory = 0;
-    reader(received.endpoints.emplace_back(), memory);
+    reader(received.endpoints[rank], memory);
     received.gpu = memory == kMaybeDevice || received.gpu;
     if (memory == kHostOnly) received.host_only.push_back(static_cast<int>(rank));
     if (const Status read = reader.Finish("data endpoint"); !read) {
@@ -81,9 +80,8 @@ Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const
 }
 
 Result<DataPlane> Build(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
-                        const std::vector<ByteView>& payloads, const DataOptions& options,
-                        Deadline deadline) {
-  MUSTER_TRY(const Received received, ReadPayloads(group.roster(), payloads));
+                        std::vector<ByteView> payloads, const DataOptions& options, Deadline deadline) {
+  MUSTER_TRY(const Received received, ReadPayloads(group.roster(), std::move(payloads)));
   socket::SocketOptions socket_options;
   socket_options.timeouts = options.timeouts;
   socket_options.protect = options.protect;
@@ -119,9 +117,10 @@ Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<socket::Socket
 
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline) {
-  std::vector<ByteView> payloads;
-  for (int rank = 0; rank < group.roster().size(); ++rank) payloads.push_back(group.roster().PayloadOf(rank));
-  return Build(group, std::move(endpoint), payloads, options, deadline);
+  std::vector<ByteView> payloads(group.roster().members.size());
+  for (size_t rank = 0; rank < payloads.size(); ++rank)
+    payloads[rank] = group.roster().PayloadOf(static_cast<int>(rank));
+  return Build(group, std::move(endpoint), std::move(payloads), options, deadline);
 }
 
 Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline) {

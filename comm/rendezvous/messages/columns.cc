@@ -237,6 +237,23 @@ bool NumberCursor::Advance(size_t items) {
   return ok;
 }
 
+void NumberCursor::Read(std::span<int> items) {
+  NumberCursor here = *this;
+  while (!items.empty()) {
+    if (here.left_ == 0 && !here.BeginGroup()) break;
+    const std::span<int> group =
+        items.first(static_cast<size_t>(std::min<uint64_t>(items.size(), here.left_)));
+    for (int& item : group) {
+      if (!here.repeated_) here.step_ = UnZigZag(TakeNumber(here.rest_).value_or(0));
+      here.value_ += here.step_;
+      item = static_cast<int>(here.value_);
+    }
+    here.left_ -= group.size();
+    items = items.subspan(group.size());
+  }
+  *this = here;
+}
+
 void NumberCursor::ForgetPassed() {
   least_ = std::numeric_limits<int64_t>::max();
   most_ = std::numeric_limits<int64_t>::min();
@@ -260,8 +277,7 @@ bool TextCursor::TakeLiteral() {
   if (!length) return false;
   const std::optional<std::string_view> text = TakeRaw(rest_, *length);
   if (!text) return false;
-  text_.resize(static_cast<size_t>(*common));
-  text_ += *text;
+  text_.replace(static_cast<size_t>(*common), std::string::npos, *text);
   return true;
 }
 
@@ -278,10 +294,15 @@ bool TextCursor::Advance(size_t items) {
   return true;
 }
 
+NumberCursor NumberColumn::Before(size_t i) const {
+  NumberCursor cursor = marks_[i / kEvery];
+  cursor.Advance(i % kEvery);
+  return cursor;
+}
+
 std::vector<int> NumberColumn::All() const {
-  std::vector<int> all;
-  all.reserve(size_);
-  ForEach([&](size_t, int value) { all.push_back(value); });
+  std::vector<int> all(size_);
+  if (size_ > 0) Before(0).Read(all);
   return all;
 }
 
@@ -337,7 +358,8 @@ TextColumn ColumnReader::Texts(size_t count) {
     bytes = cursor.bytes_passed();
     return bytes <= text_left_;
   });
-  if (ok_) text_left_ -= static_cast<size_t>(bytes);
+  column.bytes_ = static_cast<size_t>(bytes);
+  if (ok_) text_left_ -= column.bytes_;
   return ok_ ? std::move(column) : TextColumn{};
 }
 

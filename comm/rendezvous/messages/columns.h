@@ -8,8 +8,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +42,8 @@ class NumberCursor {
 
   // Passes that many items. False: malformed.
   bool Advance(size_t items);
+  // The same, and stores them. Without limits: the column has been checked.
+  void Read(std::span<int> items);
   int value() const { return static_cast<int>(value_); }
   // All that it has passed.
   int least() const { return static_cast<int>(least_); }
@@ -108,15 +112,6 @@ class Column {
     cursor.Advance(i % kEvery + 1);
     return cursor;
   }
-  void ForEach(const auto& call) const { ForEach(0, size_, call); }
-  void ForEach(size_t first, size_t count, const auto& call) const {
-    if (count == 0) return;
-    Cursor cursor = After(first);
-    for (size_t i = 0; i < count; ++i) {
-      if (i > 0) cursor.Advance(1);
-      call(first + i, cursor.value());
-    }
-  }
 
  protected:
   friend class ColumnReader;
@@ -125,18 +120,50 @@ class Column {
   std::vector<Cursor> marks_;
 };
 
-class TextColumn : public Column<TextCursor> {};
+class TextColumn : public Column<TextCursor> {
+ public:
+  size_t bytes() const { return bytes_; }  // of all texts together
+  void ForEach(const auto& call) const { ForEach(0, size_, call); }
+  void ForEach(size_t first, size_t count, const auto& call) const {
+    if (count == 0) return;
+    TextCursor cursor = After(first);
+    for (size_t i = 0; i < count; ++i) {
+      if (i > 0) cursor.Advance(1);
+      call(first + i, cursor.value());
+    }
+  }
+
+ private:
+  friend class ColumnReader;
+
+  size_t bytes_ = 0;
+};
 
 class NumberColumn : public Column<NumberCursor> {
  public:
   int least() const { return least_; }
   int most() const { return most_; }
   std::vector<int> All() const;
+  void ForEach(const auto& call) const { ForEach(0, size_, call); }
+  // Block by block: a call for each item costs more than the item.
+  void ForEach(size_t first, size_t count, const auto& call) const {
+    if (count == 0) return;
+    std::array<int, kEvery> block;
+    for (NumberCursor cursor = Before(first); count > 0;) {
+      const std::span<int> items(block.data(), std::min(count, kEvery));
+      cursor.Read(items);
+      for (const int item : items) call(first++, item);
+      count -= items.size();
+    }
+  }
   // The items that equal `value`, ascending.
   std::vector<int> Find(int value) const;
 
  private:
   friend class ColumnReader;
+
+  // Has passed the items before `i`, which is one of the column.
+  NumberCursor Before(size_t i) const;
 
   // Least and most of the items from each mark to the next.
   std::vector<std::pair<int, int>> limits_;

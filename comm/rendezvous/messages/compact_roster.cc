@@ -176,16 +176,14 @@ ByteView Table::PayloadOf(size_t rank) const {
 }
 
 void Table::DecodePayloads() const {
-  std::vector<size_t> ends;
-  payloads_.ForEach([&](size_t, const std::string& payload) {
-    payload_texts_ += payload;
-    ends.push_back(payload_texts_.size());
-  });
   const std::vector<size_t> order = ByLocalRank(local_ranks_.All());
   payload_of_.resize(order.size());
-  size_t begin = 0;
-  for (size_t i = 0; i < order.size(); begin = ends[i++])
-    payload_of_[order[i]] = AsBytes(payload_texts_).subspan(begin, ends[i] - begin);
+  payload_texts_.reserve(payloads_.bytes());
+  payloads_.ForEach([&](size_t at, const std::string& payload) {
+    const size_t begin = payload_texts_.size();
+    payload_texts_ += payload;
+    payload_of_[order[at]] = AsBytes(payload_texts_).subspan(begin);
+  });
 }
 
 }  // namespace
