@@ -19,8 +19,8 @@ constexpr size_t kLongestName = 32;
 
 // A name that EncodeEndpoint may have written; never a path.
 bool IsSocketName(std::string_view name) {
-  return name.size() <= kLongestName &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
+  const auto is_usual = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return name.size() <= kLongestName && std::ranges::all_of(name, is_usual);
 }
 
 // Two mounts of one node have different numbers, one mount has the same in every process. 0: unknown.
