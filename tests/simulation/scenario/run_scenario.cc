@@ -138,6 +138,8 @@ void Inflict(Running& running, const Fault& fault) {
   }
 }
 
+double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
 std::string EventsLogged(const World& world) {
   constexpr std::string_view kField = "\"event\":\"";
   std::set<std::string> names;
@@ -161,6 +163,23 @@ bool AllEnded(const Running& running) {
     const bool node_up = running.world.nodes()[static_cast<size_t>(plan.node)]->up;
     return IsAbsent(running.scenario, outcome.number) || !node_up || !waits;
   });
+}
+
+// What came of each process: the log lacks the failures, which their programs would report.
+std::string Summaries(const Scenario& scenario, const std::deque<Outcome>& outcomes) {
+  std::string text;
+  for (const Outcome& outcome : outcomes) {
+    const ProcessPlan& plan = scenario.processes[outcome.number];
+    text += fmt::format("launch {} rank {} on n{}", plan.launch, plan.first_rank, plan.node);
+    if (outcome.formed) text += fmt::format(", formed at {:.3f} s", Seconds(outcome.formed_at));
+    if (outcome.process != nullptr && outcome.process->killed)
+      text += fmt::format(", killed at {:.3f} s", Seconds(outcome.process->ended));
+    if (outcome.ended) text += fmt::format(", over at {:.3f} s", Seconds(outcome.ended_at));
+    if (outcome.left) text += ", left";
+    if (outcome.failure) text += ": " + ToString(*outcome.failure);
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -194,6 +213,7 @@ Verdict RunScenario(const Scenario& scenario, bool with_log) {
     for (const auto& process : running.world.processes())
       verdict.log += fmt::format("--- {} pid {} on {}\n{}", process->name, process->pid, process->node.name,
                                  process->log);
+    verdict.log += Summaries(scenario, running.outcomes);
   }
   return verdict;
 }
