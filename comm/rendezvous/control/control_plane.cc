@@ -43,7 +43,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                  [this](Source source) { exit_reports_.GiveUp(source); }}),
       leaving_(links_, group_.roster, own_ranks_,
                {[this](const std::set<int>& ranks) { OnLeft(ranks); }, [this] { OnReleased(); },
-                [this] { exit_reports_.Flush(); }}),
+                [this] { exit_reports_.Flush(); }, [this] { return failure().has_value(); }}),
       exchanges_(links_, group_.roster, leaving_.protocol(), own_ranks_.size(),
                  {events_.on_gathered, [this](const Failure& failure) { Fail(failure); }}),
       exit_reports_(links_, group_.roster.size(),

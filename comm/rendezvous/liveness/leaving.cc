@@ -42,12 +42,11 @@ void Leaving::Leave() {
 
 void Leaving::Take(const std::vector<int>& ranks) {
   const LeaveProtocol::Taken taken = protocol_.Take(ranks, links_.upstream() != nullptr);
+  to_release_.insert(to_release_.end(), taken.released.begin(), taken.released.end());
+  if (taken.pass_up == LeaveProtocol::PassUp::kNever) ReleaseChildren();
   if (taken.pass_up == LeaveProtocol::PassUp::kNow) SendUnsent();
   if (taken.pass_up == LeaveProtocol::PassUp::kSoon && collect_timer_ == 0)
     collect_timer_ = links_.loop().After(kCollectLeaves, [this] { SendUnsent(); });
-  // A leader confirms the leave messages of its followers: it stays until its own is confirmed.
-  for (const ChildLinks::Source source : taken.released)
-    links_.children().Send(source, EncodeBare(ControlType::kReleased));
   events_.on_left(taken.left);
   CheckReleased();
 }
@@ -58,6 +57,16 @@ void Leaving::SendUnsent() {
   if (ranks.empty()) return;
   events_.on_pass_up();
   links_.SendUp(EncodeLeave(ranks));
+  ReleaseChildren();
+}
+
+// A leader confirms the leave messages of its followers: it stays until its own is confirmed. If it is killed, the root has those of
+// all processes that it has released. A process that has the failure waits until all have it, and must not close its connection before.
+void Leaving::ReleaseChildren() {
+  const std::vector<ChildLinks::Source> children = std::exchange(to_release_, {});
+  if (events_.has_failed()) return;
+  for (const ChildLinks::Source child : children)
+    links_.children().Send(child, EncodeBare(ControlType::kReleased));
 }
 
 void Leaving::Retire() {
@@ -68,7 +77,9 @@ void Leaving::Retire() {
   SendUnsent();
 }
 
+// A failed group ends with its exit reports: this process may still have to take them to another one.
 void Leaving::CheckReleased() {
+  if (events_.has_failed()) return;
   switch (protocol_.MayEnd(links_.upstream() != nullptr)) {
     case LeaveProtocol::End::kNotYet:
       return;

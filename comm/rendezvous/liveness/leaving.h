@@ -21,6 +21,7 @@ class Leaving {
     std::function<void()> on_released;                        // once: this process may exit
     std::function<void()>
         on_pass_up;  // leave messages are about to go up: the reports of those ranks go first
+    std::function<bool()> has_failed;  // the group: it ends with exit reports, not with leave messages
   };
 
   // `roster` must outlive this.
@@ -44,10 +45,13 @@ class Leaving {
   void Release();
 
  private:
+  void ReleaseChildren();
+
   TreeLinks& links_;
   const std::vector<int> own_ranks_;
   const Events events_;
   LeaveProtocol protocol_;
+  std::vector<ChildLinks::Source> to_release_;  // once their leave messages have gone up
   net::EventLoop::TimerId collect_timer_ = 0;
   net::EventLoop::TimerId release_timer_ = 0;
 };

@@ -166,12 +166,10 @@ class Judgement {
   std::vector<std::string> Take() { return std::move(violations_); }
 
  private:
-  // Those that had left, and whose leave message was lost with the leader, are awaited.
   void JudgeWaitForReports(const Outcome& root) {
     Time killed = kNever;
     for (const Outcome& other : outcomes_) {
       if (PlanOf(other).launch != PlanOf(root).launch || other.process == nullptr) continue;
-      if (other.left) return;
       if (other.process->killed) killed = other.process->ended;
     }
     if (killed != kNever && root.ended_at > std::max(killed, root.formed_at) + kReportedToRoot)

@@ -23,7 +23,7 @@ namespace muster::simulation {
 namespace {
 
 // Each found a defect, which is mended. They come first.
-constexpr std::array<uint64_t, 15> kFound = {
+constexpr std::array<uint64_t, 16> kFound = {
     20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
     400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
     830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended
@@ -37,6 +37,7 @@ constexpr std::array<uint64_t, 15> kFound = {
     3031217,  // a leader was killed after the root had the ranks behind it, which it had not accepted: they waited for the root
     3050899,  // the same, with several ranks a node
     5014847,  // as 2001634, whose kill is earlier than the roster since hellos go up later
+    7090777,  // a leader was killed while its group left: ranks that had left closed their connections, and waited 12 s
     7526197,  // a leader was killed before it had passed the roster on: the rank below it waited for the end of its own group, then for
               // the root; the root stayed 14 s for its exit report
 };

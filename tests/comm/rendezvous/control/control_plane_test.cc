@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, LeaveTest,
                                          std::vector<size_t>{3, 1, 0, 2, 4},
                                          std::vector<size_t>{1, 2, 3, 4, 0}));
 
-TEST_F(ControlPlaneTest, AFollowerIsReleasedAtOnceTheOthersWhenNobodyNeedsThem) {
+TEST_F(ControlPlaneTest, AFollowerIsReleasedEarlyTheOthersWhenNobodyNeedsThem) {
   Form();
   rank(3).plane().Leave();
   ASSERT_TRUE(loop.Until([&] { return Released(3); }));
@@ -242,6 +242,16 @@ TEST_F(ControlPlaneTest, AFollowerIsReleasedAtOnceTheOthersWhenNobodyNeedsThem) 
   rank(2).plane().Leave();
   ASSERT_TRUE(loop.Until([&] { return Released(2); }));
   EXPECT_FALSE(Released(0));
+}
+
+// The root waited for the exit report of such a rank, which had ended.
+TEST_F(ControlPlaneTest, ARankIsReleasedOnceItsLeaveMessageHasGoneUp) {
+  Form();
+  rank(3).plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return Released(3); }));
+  group->Kill(2);
+  ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty(); }));
+  EXPECT_TRUE(rank(0).plane().HasLeft(3));
 }
 
 TEST_F(ControlPlaneTest, WhoHasSaidGoodbyeMayEnd) {
@@ -273,6 +283,30 @@ TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeIsNamedByAll) {
     EXPECT_EQ(rank(i).failures.front().error.message, "rank 2 on b ended without leaving its group");
     EXPECT_EQ(rank(i).failures.front().rank, 2);
   }
+}
+
+// Seeds 7090777 and 8394250 of the simulation: the root released such a rank, which closed its connection, waited 10 s until all
+// had the failure, and then 2 s for the answer to its exit report.
+TEST_F(ControlPlaneTest, ARankWhoseLeaveMessageMeetsTheFailureWaitsForNothing) {
+  Form();
+  rank(0).plane().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
+  rank(4).plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return rank(4).everyone_knows == 1; }));
+  for (size_t i = 0; i < group->size(); ++i) rank(i).plane().FinishEnds({{.rank = int(i)}}, seconds(10));
+  const auto start = Clock::now();
+  ASSERT_TRUE(loop.Until([&] { return rank(4).ends_told == 1; }));
+  EXPECT_LT(Clock::now() - start, seconds(1));
+}
+
+// Seed 7090777 again: a leader whose ranks had all left ended before it had handed over their exit reports.
+TEST_F(ControlPlaneTest, LeaveMessagesEndNoFailedGroup) {
+  Form();
+  rank(0).plane().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
+  for (size_t i = 0; i < group->size(); ++i) rank(i).plane().Leave();
+  ASSERT_TRUE(loop.Until([&] { return rank(0).plane().HasLeft(4) && rank(0).plane().HasLeft(3); }));
+  for (size_t i = 1; i < group->size(); ++i) group->Kill(i);
+  loop.Settle();
+  EXPECT_EQ(rank(0).released, 0);
 }
 
 TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
