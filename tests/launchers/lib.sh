@@ -97,9 +97,9 @@ header=()
 
 # What muster may leave nowhere: a process, a socket, a file in memory. A command that fails finds nothing.
 remains() {
-  local node
-  "$top/tests/cluster/reap" "$TEST_CLUSTER" --list |
-    awk '$2 ~ /(^|\/)(muster|digits)$/ || $3 ~ /launchers\/(member|at_gate)$/' || return
+  local node processes
+  processes=$("$top/tests/cluster/reap" "$TEST_CLUSTER" --list) || return
+  awk '$2 ~ /(^|\/)(muster|digits)$/ || $3 ~ /launchers\/(member|at_gate)$/' <<<"$processes"
   for node in "${nodes[@]}"; do
     on "$node" awk -v node="$node" '/@muster|\/muster-/ { print node ": socket " $NF }' /proc/net/unix || return
     on "$node" find /dev/shm -ignore_readdir_race -name '*muster*' -printf "$node: %p\n" || return

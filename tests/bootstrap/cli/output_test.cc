@@ -129,9 +129,9 @@ TEST_F(Output, AReaderThatNeverReadsIsGivenUpAfterAFailure) {
 
 // The last lines of the log wait for a reader of the full pipe.
 TEST_F(Output, ASignalEndsTheWaitForAReaderOfTheLastLines) {
-  EXPECT_EQ(Run(R"(mkfifo $D/err && exec 9<>$D/err && head -c 65536 /dev/zero >&9
+  EXPECT_EQ(Run(R"(mkfifo $D/err $D/report && exec 8<>$D/report 9<>$D/err && head -c 65536 /dev/zero >&9
     timeout 30 bootstrap/cli/muster launch -n 1 --set run.grace=50s --report $D/report -- sh -c 'exit 3' 2>&9 &
-    until [ -e $D/report ] || ! kill -0 $!; do sleep 0.05; done
+    read -r -t 60 -n 1 _ <&8
     kill -TERM $!; wait $!)"),
             3);
 }

@@ -41,7 +41,7 @@ started by $1" "${@:2}" env THROUGH_MUSTER=1 python "$here/python/training.py" s
 mpi() {
   fresh
   mpicc.openmpi "$here/mpi_sum.c" -o "$files/mpi_sum"
-  expect output "$(two_by_two --mpi=pmix muster run -- "$files/mpi_sum")" 'sum 6 of 4'
+  expect_output output 'sum 6 of 4' two_by_two --mpi=pmix muster run -- "$files/mpi_sum"
 }
 
 # The folder that a harness runs in; paths in its tasks are relative.

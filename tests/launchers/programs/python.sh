@@ -37,7 +37,7 @@ two_in_a_step() {
 # What muster run sets is what PyTorch takes.
 own_group() {
   fresh
-  expect output "$(step -N2 --ntasks-per-node=2 muster run -- python "$here/python/gloo.py")" 'sum 6 of 4'
+  expect_output output 'sum 6 of 4' step -N2 --ntasks-per-node=2 muster run -- python "$here/python/gloo.py"
 }
 
 # What torchrun sets muster sets as well, to the same. But for where the store is, what torchrun's own agent reads, and how

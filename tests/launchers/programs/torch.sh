@@ -12,24 +12,25 @@ by_torch() {
   return "$code"
 }
 
-sums() { expect output "$(by_torch "$1" "$2" python "$here/python/gloo.py")" "sum $(($1 * $2 * ($1 * $2 - 1) / 2)) of $(($1 * $2))"; }
+sums() { expect_output output "sum $(($1 * $2 * ($1 * $2 - 1) / 2)) of $(($1 * $2))" by_torch "$1" "$2" python "$here/python/gloo.py"; }
 
 # Its loss is that of one process.
 trains() {
   local alone
   alone=$(on gpu01 muster run -- python "$here/python/ddp.py")
   expect_like 'loss of one' "$alone" 'loss 0.*'
-  for nodes in 2 ${MUSTER_TESTS_LONG:+4}; do expect "loss on $nodes nodes" "$(by_torch "$nodes" 1 python "$here/python/ddp.py")" "$alone"; done
+  for nodes in 2 ${MUSTER_TESTS_LONG:+4}; do expect_output "loss on $nodes nodes" "$alone" by_torch "$nodes" 1 python "$here/python/ddp.py"; done
 }
 
 # Each program of a rank meets the same program of the others, with a store of their own.
 programs_in_turn() {
-  expect output "$(by_torch 2 1 sh -c 'python "$1" a; python "$1" b a; ${2:+python "$1" c a b}' sh \
-    "$here/python/program_after.py" "${MUSTER_TESTS_LONG-}")" $'a: sum 1 of 2\nb: sum 1 of 2'"${MUSTER_TESTS_LONG:+$'\nc: sum 1 of 2'}"
+  expect_output output $'a: sum 1 of 2\nb: sum 1 of 2'"${MUSTER_TESTS_LONG:+$'\nc: sum 1 of 2'}" \
+    by_torch 2 1 sh -c 'set -e; python "$1" a; python "$1" b a; ${2:+python "$1" c a b}' sh \
+    "$here/python/program_after.py" "${MUSTER_TESTS_LONG-}"
 }
 
 # Process groups that follow one another in one program; "What happens beside" is in group_rounds.py.
-rounds() { expect output "$(by_torch "$1" "$2" python "$here/python/group_rounds.py" "${@:3}")" "$3 rounds of $(($1 * $2))"; }
+rounds() { expect_output output "$3 rounds of $(($1 * $2))" by_torch "$1" "$2" python "$here/python/group_rounds.py" "${@:3}"; }
 rounds_of_all_kinds() {
   [[ -z ${MUSTER_TESTS_LONG-} ]] || rounds 2 2 5
   rounds 2 2 3 subgroups published slow
@@ -40,16 +41,17 @@ rounds_of_all_kinds() {
 # The group that starts again has a store of its own; both ranks of a node are one process's.
 torch_starts_again() {
   fresh
-  expect output "$(step -N2 --ntasks-per-node=1 muster run --nproc-per-node 2 --max-restarts 1 -- \
+  step -N2 --ntasks-per-node=1 muster run --nproc-per-node 2 --max-restarts 1 -- \
     sh -c 'python "$1" "$TORCHELASTIC_RESTART_COUNT" 0 && [ "$TORCHELASTIC_RESTART_COUNT" = 1 ]' \
-    sh "$here/python/program_after.py" 2>"$dir/err" | grep '^1: ')" '1: sum 6 of 4' || fail "$(cat "$dir/err")"
+    sh "$here/python/program_after.py" >"$dir/out" 2>"$dir/err" || fail "$(cat "$dir/err")"
+  expect_output output '1: sum 6 of 4' grep '^1: ' "$dir/out"
 }
 
 # torchrun_inside OUTPUT OPTIONS: as the program of each rank, with agents that meet in the store that muster serves.
 torchrun_inside() {
   fresh
-  expect output "$(step -N2 --ntasks-per-node=1 muster run -- sh -c 'exec torchrun --nnodes 2 '"$2"' "$0"' \
-    "$here/python/gloo.py" 2>"$dir/err")" "$1" || fail "$(cat "$dir/err")"
+  expect_output output "$1" step -N2 --ntasks-per-node=1 muster run -- sh -c 'exec torchrun --nnodes 2 '"$2"' "$0"' \
+    "$here/python/gloo.py" 2>"$dir/err" || fail "$(cat "$dir/err")"
 }
 torchruns_inside() {
   torchrun_inside 'sum 6 of 4' '--nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint $MASTER_ADDR:$MASTER_PORT --rdzv-id x'
@@ -62,20 +64,19 @@ torchruns_inside() {
 rank_0_elsewhere() {
   fresh
   printf '%s\n' gpu03 gpu01 gpu02 >"$dir/hosts"
-  expect output "$(ctl env SLURM_HOSTFILE="$dir/hosts" srun -n3 -m arbitrary muster run -- \
-    sh -c 'python "$1" a; python "$1" b a' sh "$here/python/program_after.py" 2>"$dir/err")" \
-    $'a: sum 3 of 3\nb: sum 3 of 3' || fail "$(cat "$dir/err")"
+  expect_output output $'a: sum 3 of 3\nb: sum 3 of 3' ctl env SLURM_HOSTFILE="$dir/hosts" srun -n3 -m arbitrary muster run -- \
+    sh -c 'set -e; python "$1" a; python "$1" b a' sh "$here/python/program_after.py" 2>"$dir/err" || fail "$(cat "$dir/err")"
   nothing_remains
 }
 
 private_group() {
   fresh
-  expect output "$(step -N2 --ntasks-per-node=1 muster run --set run.store="$1" -- \
-    python "$here/python/private_group.py" "$2" "$dir/port")" 'sum 1 of 2'
+  expect_output output 'sum 1 of 2' step -N2 --ntasks-per-node=1 muster run --set run.store="$1" -- \
+    python "$here/python/private_group.py" "$2" "$dir/port"
 }
 
 binds_itself() {
-  expect output "$(step -N2 --ntasks-per-node=1 muster run --set run.store=program -- python "$here/python/gloo.py")" 'sum 1 of 2'
+  expect_output output 'sum 1 of 2' step -N2 --ntasks-per-node=1 muster run --set run.store=program -- python "$here/python/gloo.py"
 }
 
 # Their sums differ, so that a rank of the other job shows.

@@ -57,8 +57,8 @@ wheel_installed() {
 }
 
 wheel_in_srun() {
-  expect output "$(in_venv "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 "$@" python "$here/python/installed.py")" \
-    'site-packages: sum 6 of [0, 1, 2, 3]'
+  expect_output output 'site-packages: sum 6 of [0, 1, 2, 3]' \
+    in_venv "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 "$@" python "$here/python/installed.py"
 }
 
 wheel_uninstalled() {

@@ -65,7 +65,8 @@ two_mpirun_alone() {
 mpi_below() {
   fresh
   "$2" -o "$dir/sum" "$here/mpi_sum.c"
-  expect output "$(MUSTER_RENDEZVOUS_METHOD=$1 "${@:3}" muster run -- "$dir/sum" 2>"$dir/err")" 'sum 15 of 6'
+  MUSTER_RENDEZVOUS_METHOD=$1 expect_output output 'sum 15 of 6' "${@:3}" muster run -- "$dir/sum" 2>"$dir/err" ||
+    fail "$(cat "$dir/err")"
 }
 in_salloc() { ctl salloc --quiet -N3 --ntasks-per-node=2 "$@"; }
 
@@ -75,7 +76,7 @@ mpi_beside() {
   fresh
   "$1" -I"$top/bootstrap/c" -o "$dir/beside" "$here/mpi_beside.c" bazel-bin/bootstrap/c/libmuster.so \
     -Wl,-rpath,"$PWD/bazel-bin/bootstrap/c"
-  for first in mpi muster; do expect "output, $first first" "$("${@:2}" "$dir/beside" "$first")" 'sum 15 of 6'; done
+  for first in mpi muster; do expect_output "output, $first first" 'sum 15 of 6' "${@:2}" "$dir/beside" "$first"; done
 }
 
 # srun's servers take one process of a rank: MPI says so, and the job ends.

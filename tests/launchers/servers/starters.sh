@@ -28,7 +28,7 @@ mpi_program() {
     'MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);' \
     'if (rank == 0) printf("sum %d\n", sum); MPI_Finalize(); }' >"$dir/sum.c"
   "$2" -o "$dir/sum" "$dir/sum.c"
-  expect output "$(step "--mpi=$1" -N2 --ntasks-per-node=2 muster run -- "$dir/sum")" 'sum 6'
+  expect_output output 'sum 6' step "--mpi=$1" -N2 --ntasks-per-node=2 muster run -- "$dir/sum"
 }
 
 # What enroot's hook sets in a container.
@@ -72,8 +72,7 @@ forced_none() {
   fresh
   expect 'worlds' "$(step -N3 --ntasks-per-node=2 muster run --launcher none -- sh -c 'echo "$RANK/$WORLD_SIZE"' |
     sort | uniq -c | xargs)" '6 0/1'
-  expect 'in a batch script' "$(MUSTER_LAUNCHER=none ctl salloc --quiet -N2 muster run -- sh -c 'echo "$RANK/$WORLD_SIZE"'
-    )" '0/1'
+  MUSTER_LAUNCHER=none expect_output 'in a batch script' '0/1' ctl salloc --quiet -N2 muster run -- sh -c 'echo "$RANK/$WORLD_SIZE"'
 }
 
 forced_absent() {

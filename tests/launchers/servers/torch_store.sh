@@ -20,8 +20,8 @@ by_ladder_forced() { MUSTER_RENDEZVOUS_METHOD=tcp as_ranks torchrun 4 by_agents 
 # Two groups after each other, then PyTorch's own in the same store.
 store_serves_all() {
   fresh
-  expect output "$(by_store sh -c 'muster run -- true && TOLD="- -" muster run -- "$@" >&2 && exec python "$0"' "$here/python/gloo.py" \
-    "${member[@]}")" 'sum 6 of 4'
+  expect_output output 'sum 6 of 4' by_store \
+    sh -c 'muster run -- true && TOLD="- -" muster run -- "$@" >&2 && exec python "$0"' "$here/python/gloo.py" "${member[@]}"
   evaluated 4
 }
 

@@ -68,7 +68,7 @@ apart_on_one_node() {
   fresh
   step -N1 -n3 "${network_namespace[@]}" muster run -- "${member[@]}"
   evaluated 3
-  expect 'what is left' "$(every_node 'ls /dev/shm')" ''
+  expect_output 'what is left' '' every_node 'ls /dev/shm'
 }
 
 # The ranks of a node cannot meet: each goes to the root, and no leader is waited for or blamed.
@@ -124,9 +124,9 @@ older_glibc() {
   fresh
   expect_code 1 step -N1 -n1 chroot "$root" muster resolve 2>"$dir/err"
   expect_like message "$(cat "$dir/err")" "*version \`GLIBC_2.*' not found (required by *"
-  expect 'who ran' "$(step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 muster run -- \
-    chroot "$root" sh -c 'echo "$RANK of $WORLD_SIZE in $(cat /etc/debian_version | cut -d. -f1)"' | sort)" \
-    "$(printf '%s of 4 in 11\n' 0 1 2 3)"
+  step -N2 -w 'gpu[01-02]' --ntasks-per-node=2 muster run -- \
+    chroot "$root" sh -c 'echo "$RANK of $WORLD_SIZE in $(cut -d. -f1 /etc/debian_version)"' >"$dir/out"
+  expect 'who ran' "$(sort "$dir/out")" "$(printf '%s of 4 in 11\n' 0 1 2 3)"
 }
 
 check_containers() {

@@ -75,15 +75,28 @@ without_run() {
   cmp "$dir/predictions" "$files/predictions"
 }
 
-# Before Linux 5.4 the queue of a listening socket has 128 places: programs that find it full wait for their supervisor.
+# Before Linux 5.4 the queue of a listening socket has 128 places: programs that find it full wait for their supervisor, which
+# is stopped here until that is so.
 short_queue() {
+  local pid supervisor
   fresh
-  expect 'ranks' "$(on gpu01 unshare --net sh -c 'ip link set lo up; sysctl -qw net.core.somaxconn=4; exec muster launch -n 24 -- muster resolve' |
-    sed -n 's/^rank [0-9]* of/rank of/p' | sort | uniq -c | xargs)" '24 rank of 24, started by muster'
-  on gpu01 unshare --net sh -c 'ip link set lo up; sysctl -qw net.core.somaxconn=4; exec "$@"' sh \
-    muster launch -n 24 -- bazel-bin/deploy/examples/digits --predictions "$dir/predictions"
+  with_short_queue muster launch -n 24 -- muster resolve >"$dir/out"
+  expect 'ranks' "$(sed -n 's/^rank [0-9]* of/rank of/p' "$dir/out" | sort | uniq -c | xargs)" '24 rank of 24, started by muster'
+  shut_gate
+  with_short_queue muster launch -n 24 -- "$here/at_gate" "$dir" bazel-bin/deploy/examples/digits --predictions "$dir/predictions" &
+  pid=$!
+  until_true 60 has_files "$dir/waiting" 24
+  supervisor=$(sed -n 's/^PPid:\t//p' "/proc/$(find "$dir/waiting" -type f -printf '%f\n' -quit | sed 's/.*\.//')/status")
+  kill -STOP "$supervisor"
+  open_gate
+  until_true 60 queue_is_full "$supervisor"
+  kill -CONT "$supervisor"
+  wait "$pid"
   cmp "$dir/predictions" "$files/predictions"
 }
+with_short_queue() { on gpu01 unshare --net sh -c 'ip link set lo up; sysctl -qw net.core.somaxconn=4; exec "$@"' sh "$@"; }
+# Of a socket of that process's network namespace.
+queue_is_full() { nsenter --net="/proc/$1/ns/net" ss -Hxl | awk '$3 > 4 { full = 1 } END { exit !full }'; }
 
 # Two programs under one `muster run` adopt its group one after the other.
 twice_adopted() {

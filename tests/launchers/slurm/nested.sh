@@ -125,7 +125,7 @@ torchrun_below() {
 mpirun_below() {
   fresh
   "$2" "$here/mpi_sum.c" -o "$dir/sum"
-  expect 'output' "$(in_rank 1 1 "$1 -n 2 $dir/sum")" 'sum 1 of 2'
+  expect_output 'output' 'sum 1 of 2' in_rank 1 1 "$1 -n 2 $dir/sum"
 }
 
 ranks_of_mpirun_below() {
