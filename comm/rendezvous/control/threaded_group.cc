@@ -60,10 +60,10 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
   events.on_gathered = [this](const muster::rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
   events.on_released = [this] {
-    const std::lock_guard lock(mutex_);
-    // The first event counts: a failed group also releases its ranks, when no rank is left.
-    released_ = !failure_;
-    changed_.notify_all();
+    Change([this] {
+      // The first event counts: a failed group also releases its ranks, when no rank is left.
+      released_ = !failure_;
+    });
   };
   events.on_map_message = [this](int, ByteView message) {
     if (listener_.on_message) listener_.on_message(message);
@@ -121,19 +121,28 @@ void ThreadedGroup::SetListener(Listener listener) {
 
 void ThreadedGroup::OnFailure(const Failure& failure) {
   if (listener_.on_failure) listener_.on_failure(failure.error);
-  const std::lock_guard lock(mutex_);
-  failure_ = failure.error;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(failure_fd_.get(), &one, sizeof one);
-  changed_.notify_all();
+  Change([&] {
+    failure_ = failure.error;
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(failure_fd_.get(), &one, sizeof one);
+  });
 }
 
 void ThreadedGroup::OnGathered(const muster::rendezvous::KeyedAllGather& whole) {
-  const std::lock_guard lock(mutex_);
-  std::vector<Bytes>& by_rank = exchanged_[whole.name];
-  by_rank.resize(static_cast<size_t>(roster_->size()));
-  for (const auto& [rank, bytes] : whole.entries) {
-    if (rank >= 0 && rank < roster_->size()) by_rank[static_cast<size_t>(rank)] = bytes;
+  Change([&] {
+    std::vector<Bytes>& by_rank = exchanged_[whole.name];
+    by_rank.resize(static_cast<size_t>(roster_->size()));
+    for (const auto& [rank, bytes] : whole.entries) {
+      if (rank >= 0 && rank < roster_->size()) by_rank[static_cast<size_t>(rank)] = bytes;
+    }
+  });
+}
+
+// A thread that woke up before the lock is free would wait a second time. The condition lives until this thread has ended.
+void ThreadedGroup::Change(const auto& change) {
+  {
+    const std::lock_guard lock(mutex_);
+    change();
   }
   changed_.notify_all();
 }

@@ -54,6 +54,8 @@ class ThreadedGroup : public Group, private RootLink {
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();
   void OnGathered(const muster::rendezvous::KeyedAllGather& whole);
+  // On the thread of the control plane.
+  void Change(const auto& change);
   // Until `condition` holds (with mutex_ locked); false at the deadline.
   bool WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& condition);
 
