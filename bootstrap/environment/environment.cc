@@ -131,13 +131,13 @@ Result<Environment> Environment::FromText(std::string_view text, std::string_vie
 
 Environment Environment::FromVariables(Variables variables) {
   Environment environment;
-  environment.variables_ = std::move(variables);
+  environment.variables_ = std::make_shared<const Variables>(std::move(variables));
   return environment;
 }
 
 std::optional<std::string_view> Environment::Get(std::string_view name) const {
-  const auto found = variables_.find(name);
-  if (found == variables_.end()) return std::nullopt;
+  const auto found = variables_->find(name);
+  if (found == variables_->end()) return std::nullopt;
   return found->second;
 }
 

@@ -3,7 +3,7 @@
 // Environment, so that a captured one (`muster resolve --env-file`) gives the same answer as the process it
 // came from.
 //
-// A value: copies, no I/O after construction. Safe to read from any thread.
+// A value; copies share the variables. No I/O after construction. Safe to read from any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -40,7 +40,7 @@ class Environment {
   // nullopt: not set. Error: kBadEnvironment naming the variable and its value (blank, not decimal, negative,
   // too large).
   Result<std::optional<int>> GetCount(std::string_view name) const;
-  const Variables& All() const { return variables_; }
+  const Variables& All() const { return *variables_; }
 
   // Facts of the running process itself; absent in a captured environment.
   struct Process {
@@ -62,7 +62,7 @@ class Environment {
   Environment AsProcess(Process process) const;
 
  private:
-  Variables variables_;
+  std::shared_ptr<const Variables> variables_ = std::make_shared<Variables>();
   std::optional<Process> process_;
 };
 

@@ -18,8 +18,8 @@ constexpr std::string_view kHelper = "muster-slurm";
 class SlurmScheduler : public rendezvous::Scheduler {
  public:
   struct Params {
-    std::vector<std::string> candidates;
-    std::vector<std::string> variables;
+    Environment environment;
+    std::optional<std::string> helper;
     std::vector<std::string> jobs;  // of the components, in their order
     std::string step;
     std::string node;
@@ -41,8 +41,10 @@ class SlurmScheduler : public rendezvous::Scheduler {
 
   Result<rendezvous::SchedulerFacts> Ask(const rendezvous::SchedulerQuestion& question,
                                          Deadline deadline) const override {
-    process::CaptureRequest request{std::string(kHelper), params_.candidates, ArgumentsFor(question),
-                                    params_.variables, kLongestSlurmAnswer};
+    std::vector<std::string> variables = VariablesForHelper(params_.environment);
+    std::vector<std::string> files = HelperFiles(params_.helper, variables);
+    process::CaptureRequest request{std::string(kHelper), std::move(files), ArgumentsFor(question),
+                                    std::move(variables), kLongestSlurmAnswer};
     MUSTER_TRY(const std::string text, process::Capture(request, deadline));
     MUSTER_TRY(const SlurmAnswer answer, ParseSlurmAnswer(text));
     rendezvous::SchedulerFacts facts;
@@ -110,8 +112,8 @@ std::shared_ptr<const rendezvous::Scheduler> MakeSlurmScheduler(const Environmen
       helper == "none")
     return nullptr;
   SlurmScheduler::Params params;
-  params.variables = VariablesForHelper(environment);
-  params.candidates = HelperFiles(helper, params.variables);
+  params.environment = environment;
+  params.helper = helper;
   params.jobs = JobsOf(environment, tuple.job.id);
   params.step = tuple.job.step;
   params.node = tuple.node.value_or("");
