@@ -20,10 +20,6 @@ TimeoutOptions Limited(const TimeoutOptions& configured, const LimitTimeouts& li
   return slurm::CapAtJobEnd(limit ? limit(configured) : configured, slurm::TimeLeftOfJob(environment));
 }
 
-Result<std::unique_ptr<socket::SocketEndpoint>> OpenEndpoint(const Environment& environment, bool tcp) {
-  return socket::SocketEndpoint::Open({.tcp = tcp, .bases = SharedDirectories(environment)});
-}
-
 DataOptions DataOptionsOf(const Environment& environment, const config::Config& config,
                           const StartOptions& asked, const Membership& membership) {
   DataOptions options = MakeDataOptions(environment, config, membership.timeouts);
@@ -52,7 +48,7 @@ Result<Membership> Form(const Environment& environment, const config::Config& co
     return membership;
   }
   const bool several_nodes = request->meeting.find_root != FindRoot::kSameNode;
-  auto endpoint = OpenEndpoint(environment, several_nodes);
+  auto endpoint = socket::SocketEndpoint::Open({.tcp = several_nodes, .bases = request->shared_directories});
   if (!endpoint) return Fail(ReportStartFailure(environment, asked, resolution, endpoint.error()).error);
   const DataOptions options = DataOptionsOf(environment, config, asked, membership);
   request->self.claims.front().payload = DataPayload(**endpoint, options);
@@ -72,7 +68,8 @@ Result<Membership> Adopt(const Environment& environment, const config::Config& c
   const std::string group_id(environment.Get("MUSTER_GROUP").value_or(""));
   std::unique_ptr<socket::SocketEndpoint> endpoint;
   if (!asked.group_only) {
-    MUSTER_TRY(endpoint, OpenEndpoint(environment, true));
+    MUSTER_TRY(endpoint,
+               socket::SocketEndpoint::Open({.tcp = true, .bases = SharedDirectories(environment)}));
   }
   const auto began = Clock::now();
   MUSTER_TRY(rendezvous::AdoptedGroup adopted,
