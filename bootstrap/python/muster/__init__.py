@@ -26,7 +26,6 @@ two nodes is never loaded: the group fails with `AuthenticationError`.
 
 from typing import TYPE_CHECKING
 
-from . import _errors, _functions
 from ._errors import *
 from ._functions import *
 from ._world import collective_timeout, init, is_initialized, job_key, launcher, shutdown, version, world
@@ -53,21 +52,61 @@ else:
 
 __version__ = "0.1.0"
 
+# A list of literals: type checkers read no other.
 __all__ = [
+    "AuthenticationError",
+    "BadEnvironmentError",
     "Communicator",
+    "ConfigurationError",
+    "DeadlineError",
+    "DisagreementError",
+    "Error",
+    "FailedItem",
+    "InternalError",
+    "MapError",
     "MapItem",
     "MapItems",
     "MapOutcome",
+    "NotLaunchedError",
+    "OperatingSystemError",
+    "PeerLostError",
+    "TimeIsUpError",
+    "UsageError",
+    "WorkFailedError",
     "__version__",
+    "all_gather",
+    "all_gather_buffer",
+    "all_gather_bytes",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "broadcast_buffer",
+    "broadcast_bytes",
     "collective_timeout",
+    "gather",
+    "gather_buffer",
+    "gather_bytes",
     "init",
     "is_initialized",
     "job_key",
     "launcher",
+    "local_rank",
+    "local_size",
     "map_items",
+    "node",
+    "node_rank",
+    "nodes",
+    "num_nodes",
+    "rank",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "send",
     "shutdown",
+    "size",
+    "split",
     "version",
     "world",
 ]
-__all__ += _errors.__all__
-__all__ += _functions.__all__

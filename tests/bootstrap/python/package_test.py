@@ -86,6 +86,18 @@ class Package(unittest.TestCase):
         )
 
 
+class Names(unittest.TestCase):
+    def test_of_the_package_are_those_of_its_modules_and_more(self):
+        sys.path.insert(0, cases.PACKAGE)
+        sys.dont_write_bytecode = True
+        import muster
+        from muster import _errors, _functions
+
+        self.assertEqual(muster.__all__, sorted(set(muster.__all__)))
+        self.assertLessEqual({*_errors.__all__, *_functions.__all__}, set(muster.__all__))
+        self.assertTrue(all(hasattr(muster, name) for name in muster.__all__))
+
+
 class Language(unittest.TestCase):
     def test_is_that_of_python_3_9(self):
         files = glob.glob(os.path.join(cases.PACKAGE, "**/*.py"), recursive=True)

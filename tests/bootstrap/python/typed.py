@@ -5,12 +5,18 @@ import datetime
 from typing import Any, Generator, Iterator, List, Optional, assert_type
 
 import muster
+from muster import *
 
 
 def objects() -> None:
     assert_type(muster.broadcast({"a": 1}, src=1), Any)
     assert_type(muster.gather("x", dst=1), Optional[List[Any]])
     assert_type(muster.all_gather_bytes(bytearray(b"x")), List[bytes])
+
+
+def star(comm: Communicator) -> None:
+    assert_type(all_reduce(1), int)
+    assert_type(UsageError("a").hint, str)
 
 
 def numbers(comm: muster.Communicator) -> None:
