@@ -38,7 +38,8 @@ class Error(RuntimeError):
     code: ClassVar[str] = "unknown"
     exit_status: int = 70
 
-    def __init_subclass__(cls, *, code: str | None = None, exit_status: int | None = None) -> None:
+    def __init_subclass__(cls, *, code: str | None = None, exit_status: int | None = None, **others: Any) -> None:
+        super().__init_subclass__(**others)
         cls.code = code or cls.code
         cls.exit_status = exit_status or cls.exit_status
 

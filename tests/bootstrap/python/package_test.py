@@ -98,6 +98,23 @@ class Names(unittest.TestCase):
         self.assertTrue(all(hasattr(muster, name) for name in muster.__all__))
 
 
+class Errors(unittest.TestCase):
+    def test_of_a_program_may_have_another_base_with_arguments(self):
+        sys.path.insert(0, cases.PACKAGE)
+        sys.dont_write_bytecode = True
+        import muster
+
+        class Listed:
+            def __init_subclass__(cls, *, listed_as, **others):
+                super().__init_subclass__(**others)
+                cls.listed_as = listed_as
+
+        class LateError(muster.DeadlineError, Listed, listed_as="late", exit_status=3):
+            pass
+
+        self.assertEqual((LateError.listed_as, LateError.exit_status, LateError.code), ("late", 3, "deadline"))
+
+
 class Language(unittest.TestCase):
     def test_is_that_of_python_3_9(self):
         files = glob.glob(os.path.join(cases.PACKAGE, "**/*.py"), recursive=True)
