@@ -6,19 +6,18 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "comm/base/deadline.h"
-#include "comm/log/log_sink.h"
 
 namespace muster {
 
-class BoundedSink final : public LogSink {
+class BoundedSink {
  public:
-  // `fd` stays the caller's. `complain` makes the line that counts what was dropped.
-  BoundedSink(int fd, LineAboutLog complain) : fd_(fd), complain_(std::move(complain)) {}
+  // `fd` stays the caller's. `complain` makes the line that counts what was dropped from its sentence.
+  BoundedSink(int fd, std::string (*complain)(std::string_view)) : fd_(fd), complain_(complain) {}
 
-  void Write(std::string_view line) override;
+  // `line` ends with a line feed.
+  void Write(std::string_view line);
   // Text that is no complete line: the line on a terminal that is rewritten. Dropped instead of waiting.
   void WriteRaw(std::string_view text);
   // Waits for the reader of the kept lines, at most until the deadline.
@@ -31,7 +30,7 @@ class BoundedSink final : public LogSink {
   void PutKept(Deadline deadline);
 
   int fd_;
-  LineAboutLog complain_;
+  std::string (*complain_)(std::string_view);
   std::string kept_;
   uint64_t dropped_ = 0;
 };

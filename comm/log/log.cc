@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
-#include <memory>
 #include <mutex>
 
+#include "comm/base/unique_fd.h"
 #include "comm/log/bounded_sink.h"
-#include "comm/log/file_sink.h"
 #include "comm/log/log_json.h"
+#include "comm/log/open_for_writing.h"
 #include "comm/log/time_text.h"
 
 namespace muster {
@@ -35,13 +36,14 @@ std::string ComplaintLine(std::string_view sentence);
 
 struct LogState {
   std::mutex mutex;
-  std::shared_ptr<BoundedSink> standard_error = std::make_shared<BoundedSink>(STDERR_FILENO, ComplaintLine);
-  std::shared_ptr<LogSink> sink = standard_error;
+  BoundedSink standard_error{STDERR_FILENO, ComplaintLine};
   LogLevel level = LogLevel::kInfo;
   bool status_line_open = false;
   LogFormat format = LogFormat::kText;
-  TimeText time_text = nullptr;  // null: lines have no time
-  std::optional<std::string> file;
+  TimeText time_text = nullptr;     // null: lines have no time
+  std::optional<std::string> path;  // of log.file
+  UniqueFd file;                    // absent: there is none, or it could not be opened
+  bool file_failing = false;
   LogSubject subject;
 };
 
@@ -85,14 +87,22 @@ std::string ComplaintLine(std::string_view sentence) {
   return Line(State(), LogLevel::kWarning, "log_failed", {}, sentence);
 }
 
-std::shared_ptr<LogSink> MakeSink(LogState& state, const LogOptions& options) {
-  if (!options.file) return state.standard_error;
-  auto file = FileSink::Open(*options.file, state.standard_error, ComplaintLine);
-  if (file) return *std::move(file);
-  state.format = options.format;
-  if (options.level > LogLevel::kWarning) return state.standard_error;
-  state.standard_error->Write(ComplaintLine(file.error().message + "; standard error is used instead"));
-  return state.standard_error;
+// Each line is one write(2) at the end of the file, so that many processes can share it. If a write fails (a full
+// disk, a quota), the line goes to standard error instead. A line with the reason precedes it, once for each
+// beginning of such failures: a log is no reason to end a job.
+void WriteToFile(LogState& state, std::string_view line) {
+  const ssize_t written = TEMP_FAILURE_RETRY(write(state.file.get(), line.data(), line.size()));
+  if (written == static_cast<ssize_t>(line.size())) {
+    state.file_failing = false;
+    return;
+  }
+  // A line is written in part only if the disk became full with it.
+  const std::string reason = ErrnoText(written < 0 ? errno : ENOSPC);
+  if (!std::exchange(state.file_failing, true)) {
+    state.standard_error.Write(ComplaintLine(
+        fmt::format("log.file: cannot write {}: {}; these lines go to standard error", *state.path, reason)));
+  }
+  state.standard_error.Write(line);
 }
 
 }  // namespace
@@ -100,10 +110,19 @@ std::shared_ptr<LogSink> MakeSink(LogState& state, const LogOptions& options) {
 void SetUpLog(const LogOptions& options) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.sink = MakeSink(state, options);
   state.level = options.level;
   state.format = options.format;
-  state.file = options.file;
+  state.path = options.file;
+  state.file.Reset();
+  state.file_failing = false;
+  if (!options.file) return;
+  auto file = OpenForWriting(*options.file);
+  if (file) {
+    state.file = *std::move(file);
+  } else if (options.level <= LogLevel::kWarning) {
+    state.standard_error.Write(ComplaintLine(
+        fmt::format("log.file: cannot open {}; standard error is used instead", file.error().message)));
+  }
 }
 
 void SetLogTimeText(TimeText text) {
@@ -116,7 +135,7 @@ uint64_t LogFileNumber() {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
   struct stat status {};
-  const int failed = state.file ? stat(state.file->c_str(), &status) : fstat(STDERR_FILENO, &status);
+  const int failed = state.path ? stat(state.path->c_str(), &status) : fstat(STDERR_FILENO, &status);
   return failed == 0 && S_ISREG(status.st_mode) ? status.st_ino : 0;
 }
 
@@ -142,27 +161,29 @@ void LogLine(LogLevel level, std::string_view event, LogFields fields, std::stri
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
   const std::string line = Line(state, level, event, fields, message);
-  if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
-  if (level >= state.level) state.sink->Write(line);
+  if (std::exchange(state.status_line_open, false)) state.standard_error.WriteRaw(kClearLine);
+  if (level < state.level) return;
+  if (state.file) return WriteToFile(state, line);
+  state.standard_error.Write(line);
 }
 
 void FlushLog(Deadline deadline) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.standard_error->Flush(deadline);
+  state.standard_error.Flush(deadline);
 }
 
 void SetStatusLine(std::string_view text) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.standard_error->WriteRaw(fmt::format("{}muster: {}", kClearLine, text));
+  state.standard_error.WriteRaw(fmt::format("{}muster: {}", kClearLine, text));
   state.status_line_open = true;
 }
 
 void ClearStatusLine() {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  if (std::exchange(state.status_line_open, false)) state.standard_error->WriteRaw(kClearLine);
+  if (std::exchange(state.status_line_open, false)) state.standard_error.WriteRaw(kClearLine);
 }
 
 }  // namespace muster
