@@ -4,6 +4,7 @@
 
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
+#include "comm/group/gather_fields.h"
 #include "comm/log/log.h"
 #include "comm/nccl/backend_choice.h"
 #include "comm/nccl/communicator/nccl_communicator.h"
@@ -107,16 +108,12 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
 }
 
 Result<std::vector<GpuHello>> ExchangeHellos(Group& group, const GpuHello& mine, Deadline deadline) {
-  MUSTER_TRY(const std::vector<Bytes> all, group.KeyedAllGather("gpus", EncodeGpuHello(mine), deadline));
-  std::vector<GpuHello> hellos;
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    Result<GpuHello> hello = DecodeGpuHello(all[rank]);
+  MUSTER_TRY(std::vector<GpuHello> hellos, GatherFields(group, "gpus", mine, "GPU hello", deadline));
+  for (size_t rank = 0; rank < hellos.size(); ++rank) {
+    const GpuHello& hello = hellos[rank];
+    if (hello.refusal.empty()) continue;
     const std::string name = DescribeRank(group.roster(), static_cast<int>(rank));
-    if (!hello) return Fail(Code::kDisagreement, "{} sent a {}", name, hello.error().message);
-    if (!hello->refusal.empty()) {
-      return WithHint(Fail(Code::kConfiguration, "{}: {}", name, hello->refusal), hello->hint);
-    }
-    hellos.push_back(*std::move(hello));
+    return WithHint(Fail(Code::kConfiguration, "{}: {}", name, hello.refusal), hello.hint);
   }
   return hellos;
 }

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "comm/base/parse.h"
+#include "comm/group/gather_fields.h"
 #include "comm/nccl/communicator/abort.h"
 #include "comm/nccl/communicator/settle.h"
 #include "comm/nccl/communicator/start_report.h"
@@ -86,21 +86,10 @@ StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult stat
 
 // All ranks report their progress; without a failure meanwhile every rank computes the same sentence.
 Status Compare(const NcclCore& core, const StartReport& mine, Deadline deadline) {
-  Group& group = core.group;
-  MUSTER_TRY(
-      const std::vector<Bytes> all,
-      group.KeyedAllGather("nccl started", EncodeStartReport(mine),
-                           deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kReportGrace)));
-  std::vector<StartReport> reports;
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    Result<StartReport> report = DecodeStartReport(all[rank]);
-    if (!report) {
-      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(group.roster(), static_cast<int>(rank)),
-                  report.error().message);
-    }
-    reports.push_back(*std::move(report));
-  }
-  return JudgeStart(group.roster(), reports, core.settings.timeouts.init);
+  const Deadline reported = deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kReportGrace);
+  MUSTER_TRY(const std::vector<StartReport> reports,
+             GatherFields(core.group, "nccl started", mine, "NCCL start", reported));
+  return JudgeStart(core.group.roster(), reports, core.settings.timeouts.init);
 }
 
 }  // namespace

@@ -3,15 +3,11 @@
 #include <string_view>
 #include <utility>
 
-#include "comm/base/fields.h"
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
 
 namespace muster::nccl {
 namespace {
-
-// NCCL's last error text is a line; a longer one is cut.
-constexpr size_t kMostWords = 1024;
 
 // The other ranks wait for the rank that is furthest behind.
 constexpr std::pair<StartStage, std::string_view> kStages[] = {
@@ -39,15 +35,6 @@ std::string Describe(const Roster& roster, const std::vector<int>& ranks,
 }
 
 }  // namespace
-
-void Fields(auto& wire, Is<StartReport> auto& report) {
-  wire(UpTo(report.stage, StartStage::kThrough), AtMost(report.last_error, kMostWords));
-}
-
-Bytes EncodeStartReport(const StartReport& report) { return EncodeFields(report); }
-Result<StartReport> DecodeStartReport(ByteView bytes) {
-  return DecodeFields<StartReport>(bytes, "NCCL start");
-}
 
 Status JudgeStart(const Roster& roster, const std::vector<StartReport>& reports, Duration limit) {
   std::string behind;

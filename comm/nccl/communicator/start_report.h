@@ -1,14 +1,11 @@
 // A rank's report about NCCL at the end of its start, and the verdict from all reports.
-//
-//   u8 stage | string: NCCL's last error text if it is not through        little-endian
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
-#include "comm/base/error.h"
+#include "comm/base/fields.h"
 #include "comm/roster.h"
 
 namespace muster::nccl {
@@ -22,14 +19,14 @@ enum class StartStage : uint8_t {
 
 struct StartReport {
   StartStage stage = StartStage::kNotEntered;
-  std::string last_error;
+  std::string last_error;  // NCCL's, if it is not through: a line; a longer one is cut
 
   friend bool operator==(const StartReport&, const StartReport&) = default;
 };
 
-Bytes EncodeStartReport(const StartReport& report);
-// Strict: kInternal "malformed NCCL start: ...".
-Result<StartReport> DecodeStartReport(ByteView bytes);
+void Fields(auto& wire, Is<StartReport> auto& report) {
+  wire(UpTo(report.stage, StartStage::kThrough), AtMost(report.last_error, 1024));
+}
 
 // kDeadline if not all are through, the ranks furthest behind first: "NCCL did not start within 10m on 2 of 4
 // ranks: rank 3 on gpu02 had entered it and not returned; rank 2 on gpu02 (its last error: ...) waited in it;

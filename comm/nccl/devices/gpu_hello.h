@@ -1,14 +1,10 @@
 // Each rank's message to the other ranks before the backend is chosen: its GPU, or the reason why it has
 // none, and the versions of its libraries.
-//
-//   string problem, uuid, name | u32 ordinal | u8 peers hidden | string refusal, hint | string driver, cuda,
-//   nccl little-endian
 #pragma once
 
 #include <string>
 
-#include "comm/base/bytes.h"
-#include "comm/base/error.h"
+#include "comm/base/fields.h"
 #include "comm/nccl/devices/gpu_verdict.h"
 
 namespace muster::nccl {
@@ -26,8 +22,12 @@ struct GpuHello {
   friend bool operator==(const GpuHello&, const GpuHello&) = default;
 };
 
-Bytes EncodeGpuHello(const GpuHello& hello);
-// Strict: kInternal "malformed GPU hello: ...".
-Result<GpuHello> DecodeGpuHello(ByteView bytes);
+// Texts are sentences; longer ones are cut.
+void Fields(auto& wire, Is<GpuHello> auto& hello) {
+  const auto text = [](auto& value) { return AtMost(value, 2048); };
+  auto& verdict = hello.verdict;
+  wire(text(verdict.problem), text(verdict.uuid), text(verdict.name), verdict.ordinal, verdict.peers_hidden,
+       text(hello.refusal), text(hello.hint), text(hello.driver), text(hello.cuda), text(hello.nccl));
+}
 
 }  // namespace muster::nccl

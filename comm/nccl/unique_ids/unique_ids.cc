@@ -4,8 +4,7 @@
 #include <chrono>
 #include <limits>
 
-#include "comm/nccl/unique_ids/id_part.h"
-#include "comm/nccl/unique_ids/id_plan.h"
+#include "comm/group/gather_fields.h"
 
 namespace muster::nccl {
 namespace {
@@ -53,21 +52,25 @@ Status CheckVersions(const Roster& roster, const std::vector<NcclIdPart>& parts)
 
 }  // namespace
 
+std::vector<int> NcclIdOwners(int size, bool scalable) {
+  const int ids = scalable ? (size + kRanksPerNcclId - 1) / kRanksPerNcclId : 1;
+  const int least = size / ids;
+  const int larger_blocks = size % ids;
+  std::vector<int> owners;
+  int first = 0;
+  for (int i = 0; i < ids; ++i) {
+    owners.push_back(first);
+    first += least + (i < larger_blocks ? 1 : 0);
+  }
+  return owners;
+}
+
 Result<NcclTerms> ExchangeNcclIds(Group& group, NcclApi& nccl, std::string_view name, Deadline deadline) {
   const Roster& roster = group.roster();
   const std::vector<int> owners = NcclIdOwners(roster.size(), nccl.HasInitScalable());
   const bool mine_to_draw = std::ranges::find(owners, group.rank()) != owners.end();
-  MUSTER_TRY(const std::vector<Bytes> all,
-             group.KeyedAllGather(name, EncodeIdPart(Draw(nccl, mine_to_draw, deadline)), deadline));
-  std::vector<NcclIdPart> parts;
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    Result<NcclIdPart> part = DecodeIdPart(all[rank]);
-    if (!part) {
-      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(roster, static_cast<int>(rank)),
-                  part.error().message);
-    }
-    parts.push_back(*std::move(part));
-  }
+  MUSTER_TRY(const std::vector<NcclIdPart> parts,
+             GatherFields(group, name, Draw(nccl, mine_to_draw, deadline), "NCCL id", deadline));
   MUSTER_CHECK(CheckVersions(roster, parts));
   NcclTerms terms{{}, Earliest(parts, deadline)};
   for (const int owner : owners) {

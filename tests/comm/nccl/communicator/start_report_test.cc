@@ -11,35 +11,37 @@ Roster TwoNodes() {
   return {"id", {{"gpu01", {}}, {"gpu02", {}}}, {{0, 0, 1, {}}, {0, 1, 2, {}}, {1, 0, 3, {}}, {1, 1, 4, {}}}};
 }
 
+Result<StartReport> Decode(ByteView bytes) { return DecodeFields<StartReport>(bytes, "NCCL start"); }
+
 TEST(StartReport, TravelsUnchanged) {
   for (const StartReport& report :
        {StartReport{StartStage::kThrough, ""}, StartReport{StartStage::kWaiting, "no route to host"},
         StartReport{StartStage::kNotReturned, ""}, StartReport{StartStage::kNotEntered, ""}}) {
-    EXPECT_EQ(DecodeStartReport(EncodeStartReport(report)), report);
+    EXPECT_EQ(Decode(EncodeFields(report)), report);
   }
 }
 
 TEST(StartReport, IsTheseBytes) {
-  EXPECT_EQ(EncodeStartReport({StartStage::kWaiting, "no"}), (Bytes{2, 2, 0, 0, 0, 'n', 'o'}));
+  EXPECT_EQ(EncodeFields(StartReport{StartStage::kWaiting, "no"}), (Bytes{2, 2, 0, 0, 0, 'n', 'o'}));
 }
 
 TEST(StartReport, OfManyWordsIsCut) {
   const StartReport report{StartStage::kWaiting, std::string(5000, 'x')};
-  EXPECT_EQ(DecodeStartReport(EncodeStartReport(report))->last_error, std::string(1024, 'x'));
+  EXPECT_EQ(Decode(EncodeFields(report))->last_error, std::string(1024, 'x'));
 }
 
 TEST(StartReport, IsReadStrictly) {
-  const Bytes good = EncodeStartReport({StartStage::kThrough, "a"});
+  const Bytes good = EncodeFields(StartReport{StartStage::kThrough, "a"});
   for (size_t length = 0; length < good.size(); ++length) {
-    EXPECT_EQ(DecodeStartReport(ByteView(good).first(length)).error().message,
+    EXPECT_EQ(Decode(ByteView(good).first(length)).error().message,
               "malformed NCCL start: it ends too early");
   }
   Bytes bad = good;
   bad[0] = 4;
-  EXPECT_FALSE(DecodeStartReport(bad));
+  EXPECT_FALSE(Decode(bad));
   bad = good;
   bad.push_back(0);
-  EXPECT_FALSE(DecodeStartReport(bad));
+  EXPECT_FALSE(Decode(bad));
 }
 
 TEST(JudgeStart, IsSuccessWhereAllAreThrough) {

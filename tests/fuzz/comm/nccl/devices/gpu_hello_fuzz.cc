@@ -10,13 +10,13 @@ namespace muster::fuzz {
 namespace {
 
 void FuzzOne(ByteView input) {
-  if (const auto hello = nccl::DecodeGpuHello(input)) {
-    Require(std::ranges::equal(nccl::EncodeGpuHello(*hello), input), "a hello is written as it came");
+  if (const auto hello = DecodeFields<nccl::GpuHello>(input, "GPU hello")) {
+    Require(std::ranges::equal(EncodeFields(*hello), input), "a hello is written as it came");
   } else {
     Require(hello.error().message.starts_with("malformed GPU hello: "), "{}", hello.error().message);
   }
-  if (const auto report = nccl::DecodeStartReport(input)) {
-    Require(std::ranges::equal(nccl::EncodeStartReport(*report), input), "a report is written as it came");
+  if (const auto report = DecodeFields<nccl::StartReport>(input, "NCCL start")) {
+    Require(std::ranges::equal(EncodeFields(*report), input), "a report is written as it came");
   } else {
     Require(report.error().message.starts_with("malformed NCCL start: "), "{}", report.error().message);
   }
@@ -25,9 +25,9 @@ void FuzzOne(ByteView input) {
 std::vector<Bytes> Seeds() {
   nccl::GpuHello without;
   without.verdict.problem = "no GPU";
-  return {nccl::EncodeGpuHello({{"", 3, "GPU-3b8f", "NVIDIA H100"}, "", "", "13.0", "12.8", "2.27.5"}),
-          nccl::EncodeGpuHello(without), nccl::EncodeStartReport({nccl::StartStage::kThrough, ""}),
-          nccl::EncodeStartReport({nccl::StartStage::kWaiting, "connection refused"})};
+  return {EncodeFields(nccl::GpuHello{{"", 3, "GPU-3b8f", "NVIDIA H100"}, "", "", "13.0", "12.8", "2.27.5"}),
+          EncodeFields(without), EncodeFields(nccl::StartReport{nccl::StartStage::kThrough, ""}),
+          EncodeFields(nccl::StartReport{nccl::StartStage::kWaiting, "connection refused"})};
 }
 
 }  // namespace

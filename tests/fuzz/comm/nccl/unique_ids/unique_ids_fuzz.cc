@@ -2,15 +2,15 @@
 // from.
 #include <algorithm>
 
-#include "comm/nccl/unique_ids/id_part.h"
+#include "comm/nccl/unique_ids/unique_ids.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace muster::fuzz {
 namespace {
 
 void FuzzOne(ByteView input) {
-  if (const auto part = nccl::DecodeIdPart(input)) {
-    Require(std::ranges::equal(nccl::EncodeIdPart(*part), input), "a part is written as it came");
+  if (const auto part = DecodeFields<nccl::NcclIdPart>(input, "NCCL id")) {
+    Require(std::ranges::equal(EncodeFields(*part), input), "a part is written as it came");
   } else {
     Require(part.error().message.starts_with("malformed NCCL id: "), "{}", part.error().message);
   }
@@ -19,8 +19,9 @@ void FuzzOne(ByteView input) {
 std::vector<Bytes> Seeds() {
   nccl::NcclId id = {};
   id.fill(0x5a);
-  return {nccl::EncodeIdPart({{2, 32, 3}, 60'000, {}, ""}), nccl::EncodeIdPart({{2, 18, 0}, 0, id, ""}),
-          nccl::EncodeIdPart({{2, 32, 3}, 0, {}, "unhandled system error"})};
+  return {EncodeFields(nccl::NcclIdPart{{2, 32, 3}, 60'000, {}, ""}),
+          EncodeFields(nccl::NcclIdPart{{2, 18, 0}, 0, id, ""}),
+          EncodeFields(nccl::NcclIdPart{{2, 32, 3}, 0, {}, "unhandled system error"})};
 }
 
 }  // namespace
