@@ -1,6 +1,5 @@
 #include "bootstrap/check/gather.h"
 
-#include <dirent.h>
 #include <gnu/libc-version.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -8,12 +7,12 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "comm/base/parse.h"
 #include "comm/base/version.h"
 #include "comm/net/hosts.h"
+#include "comm/system/directory_reader.h"
 #include "comm/system/proc_file.h"
 
 namespace muster::check {
@@ -24,16 +23,6 @@ std::pair<uint64_t, uint64_t> LimitOf(__rlimit_resource resource) {
   if (getrlimit(resource, &limit) != 0) return {0, 0};
   const auto value = [](rlim_t of) { return of == RLIM_INFINITY ? kUnlimited : uint64_t{of}; };
   return {value(limit.rlim_cur), value(limit.rlim_max)};
-}
-
-std::vector<std::string> NamesIn(const char* directory) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(directory), &closedir);
-  if (!opened) return names;
-  while (const dirent* entry = readdir(opened.get())) {
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  return names;
 }
 
 bool IsGpu(std::string_view name) {

@@ -3,27 +3,15 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <map>
-#include <system_error>
 
 #include "comm/net/private_directory.h"
+#include "comm/system/directory_reader.h"
 
 namespace muster::doctor {
 namespace {
 
 constexpr const char* kOneNode = "groups have one node only";
-
-std::vector<std::string> NamesIn(const char* directory) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
 
 bool LeadsElsewhere(const net::LocalInterface& interface) {
   const std::string host = interface.address.Host();

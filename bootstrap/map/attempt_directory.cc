@@ -18,6 +18,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
 #include "comm/log/open_for_writing.h"
+#include "comm/system/directory_reader.h"
 #include "comm/system/system_calls.h"
 
 namespace muster::map {
@@ -125,14 +126,6 @@ UniqueFd OwnIn(const Above& output, const char* name) {
 void RemoveAll(int directory, const std::string& name) {
   std::error_code ignored;
   fs::remove_all(Through(directory) + name, ignored);
-}
-
-std::vector<std::string> NamesIn(int directory) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(Through(directory), ignored))
-    names.push_back(entry.path().filename());
-  return names;
 }
 
 bool IsIn(int directory, const std::string& name) {
@@ -318,7 +311,7 @@ void RemoveOldAttempts(const std::string& output, std::string_view run) {
   const Result<UniqueFd> above = FindOutput(output);
   if (!above) return;
   const UniqueFd attempts = OwnIn({*above, output}, kAttempts);
-  for (const std::string& name : NamesIn(attempts.get())) {
+  for (const std::string& name : NamesIn(Through(attempts.get()))) {
     if (name != run) RemoveAll(attempts.get(), name);
   }
 }
@@ -329,7 +322,7 @@ void RemoveAttemptsOf(const std::string& output, std::string_view run) {
   const UniqueFd attempts = OwnIn({*above, output}, kAttempts);
   const std::string name(run);
   const UniqueFd place(openat(attempts.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  for (const std::string& entry : NamesIn(place.get())) {
+  for (const std::string& entry : NamesIn(Through(place.get()))) {
     if (entry.starts_with(kNext)) RemoveAll(place.get(), entry);
   }
   unlinkat(attempts.get(), name.c_str(), AT_REMOVEDIR);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/base/parse.h"
+#include "comm/system/directory_reader.h"
 
 namespace muster {
 namespace {
@@ -18,13 +19,6 @@ using Variables = std::map<std::string, std::string, std::less<>>;
 
 constexpr std::string_view kAmd = "0x1002";
 constexpr std::string_view kIntel = "0x8086";
-
-std::vector<fs::path> Entries(const fs::path& folder) {
-  std::error_code ignored;
-  std::vector<fs::path> entries;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) entries.push_back(entry.path());
-  return entries;
-}
 
 std::string FirstWord(const fs::path& path) {
   std::ifstream file(path);
@@ -39,10 +33,8 @@ bool Exists(const fs::path& path) {
 }
 
 // "nvidia3" for the prefix "nvidia".
-bool IsNumbered(const fs::path& path, std::string_view prefix) {
-  const std::string name = path.filename();
-  return name.starts_with(prefix) &&
-         ParseInteger<int>(std::string_view(name).substr(prefix.size())).has_value();
+bool IsNumbered(std::string_view name, std::string_view prefix) {
+  return name.starts_with(prefix) && ParseInteger<int>(name.substr(prefix.size())).has_value();
 }
 
 // "0,1,MIG-5c6...": up to the first that is no device, as the vendors' libraries do.
@@ -113,15 +105,15 @@ class Counter {
 
   int NvidiaFiles() const {
     return static_cast<int>(std::ranges::count_if(
-        Entries(root_ + "/dev"), [](const fs::path& path) { return IsNumbered(path, "nvidia"); }));
+        NamesIn(root_ + "/dev"), [](const std::string& name) { return IsNumbered(name, "nvidia"); }));
   }
 
   int AmdFiles() const {
     if (!Exists(root_ + "/dev/kfd")) return 0;
     const fs::path topology = root_ + "/sys/class/kfd/kfd/topology/nodes";
     if (!Exists(topology)) return OfVendor(kAmd);
-    return static_cast<int>(
-        std::ranges::count_if(Entries(topology), [this](const fs::path& node) { return IsUsableGpu(node); }));
+    return static_cast<int>(std::ranges::count_if(
+        NamesIn(topology), [&](const std::string& node) { return IsUsableGpu(topology / node); }));
   }
 
   // CPUs are nodes as well, and have the id 0. A GPU that a control group or a container withholds cannot be
@@ -139,9 +131,9 @@ class Counter {
   }
 
   int OfVendor(std::string_view vendor) const {
-    return static_cast<int>(std::ranges::count_if(Entries(root_ + "/dev/dri"), [&](const fs::path& path) {
-      if (!IsNumbered(path, "renderD")) return false;
-      const fs::path device = fs::path(root_ + "/sys/class/drm") / path.filename() / "device";
+    return static_cast<int>(std::ranges::count_if(NamesIn(root_ + "/dev/dri"), [&](const std::string& name) {
+      if (!IsNumbered(name, "renderD")) return false;
+      const fs::path device = fs::path(root_ + "/sys/class/drm") / name / "device";
       return FirstWord(device / "vendor") == vendor && !(vendor == kIntel && IsIntegrated(device));
     }));
   }

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "comm/system/system_calls.h"
 
 namespace muster {
@@ -19,6 +22,17 @@ std::optional<DirectoryReader::Entry> DirectoryReader::Next() {
   const auto* entry = reinterpret_cast<const dirent64*>(buffer_.data() + at_);
   at_ += entry->d_reclen;
   return Entry{entry->d_name, entry->d_type};
+}
+
+std::vector<std::string> NamesIn(const std::string& path) {
+  std::vector<std::string> names;
+  DirectoryReader entries(path);
+  while (const auto entry = entries.Next()) {
+    const std::string_view name = entry->name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace muster

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/base/unique_fd.h"
 
@@ -34,5 +35,8 @@ class DirectoryReader {
   size_t end_ = 0;
   alignas(dirent64) std::array<char, 4096> buffer_;
 };
+
+// The names in a directory, ascending, without "." and ".."; none if it cannot be read.
+std::vector<std::string> NamesIn(const std::string& path);
 
 }  // namespace muster

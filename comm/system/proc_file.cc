@@ -1,15 +1,14 @@
 #include "comm/system/proc_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
+#include "comm/system/directory_reader.h"
 
 namespace muster {
 
@@ -27,10 +26,9 @@ std::optional<std::string> ReadProcFile(const std::string& path) {
 
 std::vector<int> NumbersIn(const std::string& directory) {
   std::vector<int> numbers;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(directory.c_str()), closedir);
-  if (!entries) return numbers;
-  while (const dirent* entry = readdir(entries.get())) {
-    if (const auto number = ParseInteger<int>(entry->d_name)) numbers.push_back(*number);
+  DirectoryReader entries(directory);
+  while (const auto entry = entries.Next()) {
+    if (const auto number = ParseInteger<int>(entry->name)) numbers.push_back(*number);
   }
   return numbers;
 }
