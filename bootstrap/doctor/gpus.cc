@@ -7,7 +7,6 @@
 
 #include "comm/nccl/libraries/cuda_library.h"
 #include "comm/nccl/libraries/nccl_library.h"
-#include "comm/nccl/libraries/nvidia_presence.h"
 #include "comm/system/abandonable_calls.h"
 
 namespace muster::doctor {

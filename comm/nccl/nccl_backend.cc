@@ -10,7 +10,6 @@
 #include "comm/nccl/communicator/nccl_communicator.h"
 #include "comm/nccl/libraries/cuda_library.h"
 #include "comm/nccl/libraries/nccl_library.h"
-#include "comm/nccl/libraries/nvidia_presence.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/nccl/nccl_log.h"
 #include "comm/system/bounded_call.h"

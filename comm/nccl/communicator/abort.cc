@@ -1,5 +1,7 @@
 #include "comm/nccl/communicator/abort.h"
 
+#include <unistd.h>
+
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/system/bounded_call.h"
@@ -36,6 +38,12 @@ bool AbortWithin(const NcclCore& core, const std::vector<NcclComm>& comms, const
 }
 
 }  // namespace
+
+void EndProcess(const Error& error) {
+  LogEvent(LogLevel::kError, "error", {{"code", CodeName(error.code)}, {"hint", error.hint}}, "{}",
+           ToString(error));
+  _exit(ExitStatus(error.code));
+}
 
 bool AbortAll(const NcclCore& core, const std::vector<std::shared_ptr<LiveComm>>& comms, const Error& cause) {
   std::vector<NcclComm> taken;

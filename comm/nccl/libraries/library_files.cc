@@ -1,6 +1,9 @@
 #include "comm/nccl/libraries/library_files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 namespace muster::nccl {
@@ -80,6 +83,12 @@ LibraryFiles FindCudaFiles(const LibraryPlaces& places) {
   AddHome(CudaHome(places), kCudart, files.preferred);
   AddPythons(places, {"cu13", "cuda_runtime"}, kCudart, files);
   return files;
+}
+
+bool HasNvidiaFiles(const std::string& root) {
+  constexpr std::array kFiles = {"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"};
+  return std::ranges::any_of(kFiles,
+                             [&](const char* file) { return access((root + file).c_str(), F_OK) == 0; });
 }
 
 }  // namespace muster::nccl

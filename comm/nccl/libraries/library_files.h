@@ -30,4 +30,8 @@ struct LibraryFiles {
 LibraryFiles FindNcclFiles(const LibraryPlaces& places);
 LibraryFiles FindCudaFiles(const LibraryPlaces& places);
 
+// Whether this machine can have an NVIDIA GPU at all, from its files: machines without one load no library. True if
+// there is the kernel's driver, a device of it, or a Windows host's. `root` is a prefix of the paths.
+bool HasNvidiaFiles(const std::string& root = "");
+
 }  // namespace muster::nccl

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/nccl/libraries/nvidia_presence.h"
+#include "comm/nccl/libraries/library_files.h"
 
 namespace muster::doctor {
 namespace {

@@ -79,5 +79,15 @@ TEST_F(LibraryFilesTest, TheNewestRuntimeOfAFolderFirst) {
   EXPECT_THAT(FindCudaFiles(places_).preferred, ElementsAre(newer, older, packaged, of_12));
 }
 
+TEST_F(LibraryFilesTest, AnyOfThreeFilesShowsAGpu) {
+  EXPECT_FALSE(HasNvidiaFiles(root_.string()));
+  for (const char* file : {"proc/driver/nvidia/version", "dev/nvidiactl", "dev/dxg"}) {
+    Make(file);
+    EXPECT_TRUE(HasNvidiaFiles(root_.string())) << file;
+    fs::remove_all(root_);
+  }
+  EXPECT_FALSE(HasNvidiaFiles(root_.string()));
+}
+
 }  // namespace
 }  // namespace muster::nccl
