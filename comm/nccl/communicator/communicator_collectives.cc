@@ -7,12 +7,18 @@
 namespace muster::nccl {
 namespace {
 
-const void* Block(const ConstBuffer& buffer, int index, size_t count) {
-  return static_cast<const uint8_t*>(buffer.data) + static_cast<size_t>(index) * count * SizeOf(buffer.type);
+// Block `index` of a buffer of the blocks of all ranks.
+ConstBuffer Block(const ConstBuffer& buffer, int index, size_t count) {
+  const auto* data = static_cast<const uint8_t*>(buffer.data);
+  return {data + static_cast<size_t>(index) * count * SizeOf(buffer.type), count, buffer.type, buffer.memory};
 }
-void* Block(const Buffer& buffer, int index, size_t count) {
-  return static_cast<uint8_t*>(buffer.data) + static_cast<size_t>(index) * count * SizeOf(buffer.type);
+Buffer Block(const Buffer& buffer, int index, size_t count) {
+  auto* data = static_cast<uint8_t*>(buffer.data);
+  return {data + static_cast<size_t>(index) * count * SizeOf(buffer.type), count, buffer.type, buffer.memory};
 }
+
+OperationRequest SendOf(const ConstBuffer& block, int to) { return {Operation::kSend, block, {}, {}, to}; }
+OperationRequest RecvOf(const Buffer& block, int from) { return {Operation::kRecv, {}, block, {}, from}; }
 
 }  // namespace
 
@@ -40,42 +46,26 @@ Status NcclCommunicator::Perform(const OperationRequest& request, const CallOpti
 }
 
 NcclResult NcclCommunicator::Launch(const OperationRequest& request, NcclComm comm, CudaStream stream) {
-  const auto& [operation, send, receive, reduce, root] = request;
-  switch (operation) {
-    case Operation::kBroadcast:
-      return nccl().Broadcast(receive.data, receive.data, receive.count, receive.type, root, comm, stream);
-    case Operation::kReduce:
-      return nccl().Reduce(send.data, rank() == root ? receive.data : nullptr, send.count, send.type, reduce,
-                           root, comm, stream);
-    case Operation::kAllReduce:
-      return nccl().AllReduce(send.data, receive.data, send.count, send.type, reduce, comm, stream);
+  switch (request.operation) {
     case Operation::kGather:
       return LaunchGather(request, comm, stream);
-    case Operation::kAllGather:
-      return nccl().AllGather(send.data, receive.data, send.count, send.type, comm, stream);
     case Operation::kScatter:
       return LaunchScatter(request, comm, stream);
-    case Operation::kReduceScatter:
-      return nccl().ReduceScatter(send.data, receive.data, receive.count, receive.type, reduce, comm, stream);
     case Operation::kAllToAll:
-      return ExchangeBlocks(send, receive, comm, stream);
-    case Operation::kSend:
-      return nccl().Send(send.data, send.count, send.type, root, comm, stream);
-    case Operation::kRecv:
-      return nccl().Recv(receive.data, receive.count, receive.type, root, comm, stream);
+      return ExchangeBlocks(request.send, request.receive, comm, stream);
     default:
-      return NcclResult::kInvalidUsage;
+      return nccl().Launch(request, comm, stream);
   }
 }
 
 NcclResult NcclCommunicator::LaunchGather(const OperationRequest& request, NcclComm comm,
                                           CudaStream stream) const {
-  const auto& [operation, send, receive, reduce, root] = request;
+  const ConstBuffer& send = request.send;
   return InGroup([&] {
-    NcclResult result = nccl().Send(send.data, send.count, send.type, root, comm, stream);
-    for (int from = 0; rank() == root && from < size(); ++from) {
-      result = WorseOf(
-          result, nccl().Recv(Block(receive, from, send.count), send.count, send.type, from, comm, stream));
+    NcclResult result = nccl().Launch(SendOf(send, request.root), comm, stream);
+    for (int from = 0; rank() == request.root && from < size(); ++from) {
+      const OperationRequest receive = RecvOf(Block(request.receive, from, send.count), from);
+      result = WorseOf(result, nccl().Launch(receive, comm, stream));
     }
     return result;
   });
@@ -83,12 +73,12 @@ NcclResult NcclCommunicator::LaunchGather(const OperationRequest& request, NcclC
 
 NcclResult NcclCommunicator::LaunchScatter(const OperationRequest& request, NcclComm comm,
                                            CudaStream stream) const {
-  const auto& [operation, send, receive, reduce, root] = request;
+  const Buffer& receive = request.receive;
   return InGroup([&] {
-    NcclResult result = nccl().Recv(receive.data, receive.count, receive.type, root, comm, stream);
-    for (int to = 0; rank() == root && to < size(); ++to) {
-      result = WorseOf(
-          result, nccl().Send(Block(send, to, receive.count), receive.count, receive.type, to, comm, stream));
+    NcclResult result = nccl().Launch(RecvOf(receive, request.root), comm, stream);
+    for (int to = 0; rank() == request.root && to < size(); ++to) {
+      const OperationRequest send = SendOf(Block(request.send, to, receive.count), to);
+      result = WorseOf(result, nccl().Launch(send, comm, stream));
     }
     return result;
   });
@@ -113,9 +103,8 @@ NcclResult NcclCommunicator::ExchangeBlocks(const ConstBuffer& send, const Buffe
   return InGroup([&] {
     NcclResult result = NcclResult::kSuccess;
     for (int peer = 0; peer < size(); ++peer) {
-      result = WorseOf(result, nccl().Send(Block(from, peer, count), count, send.type, peer, comm, stream));
-      result =
-          WorseOf(result, nccl().Recv(Block(receive, peer, count), count, send.type, peer, comm, stream));
+      result = WorseOf(result, nccl().Launch(SendOf(Block(from, peer, count), peer), comm, stream));
+      result = WorseOf(result, nccl().Launch(RecvOf(Block(receive, peer, count), peer), comm, stream));
     }
     return result;
   });

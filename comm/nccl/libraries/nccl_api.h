@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/data_type.h"
+#include "comm/communicator.h"
 #include "comm/nccl/libraries/cuda_api.h"
 
 // NCCL's own.
@@ -80,22 +80,10 @@ class NcclApi {
   [[nodiscard]] virtual NcclResult Destroy(NcclComm comm) = 0;
   [[nodiscard]] virtual NcclResult Abort(NcclComm comm) = 0;
 
-  [[nodiscard]] virtual NcclResult Broadcast(const void* send, void* receive, size_t count, DataType type,
-                                             int root, NcclComm comm, CudaStream stream) = 0;
-  [[nodiscard]] virtual NcclResult Reduce(const void* send, void* receive, size_t count, DataType type,
-                                          ReduceOp operation, int root, NcclComm comm, CudaStream stream) = 0;
-  [[nodiscard]] virtual NcclResult AllReduce(const void* send, void* receive, size_t count, DataType type,
-                                             ReduceOp operation, NcclComm comm, CudaStream stream) = 0;
-  // `count` is that of one rank's part.
-  [[nodiscard]] virtual NcclResult AllGather(const void* send, void* receive, size_t count, DataType type,
-                                             NcclComm comm, CudaStream stream) = 0;
-  [[nodiscard]] virtual NcclResult ReduceScatter(const void* send, void* receive, size_t count, DataType type,
-                                                 ReduceOp operation, NcclComm comm, CudaStream stream) = 0;
-  // Between GroupStart and GroupEnd also to this rank itself.
-  [[nodiscard]] virtual NcclResult Send(const void* send, size_t count, DataType type, int to, NcclComm comm,
-                                        CudaStream stream) = 0;
-  [[nodiscard]] virtual NcclResult Recv(void* receive, size_t count, DataType type, int from, NcclComm comm,
-                                        CudaStream stream) = 0;
+  // Operations that NCCL has itself: all but Barrier, Gather, Scatter and AllToAll (kInvalidUsage). Send and Recv
+  // between GroupStart and GroupEnd also go to this rank itself.
+  [[nodiscard]] virtual NcclResult Launch(const OperationRequest& request, NcclComm comm,
+                                          CudaStream stream) = 0;
   [[nodiscard]] virtual NcclResult GroupStart() = 0;
   [[nodiscard]] virtual NcclResult GroupEnd() = 0;
 

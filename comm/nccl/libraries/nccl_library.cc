@@ -110,33 +110,29 @@ class NcclLibrary final : public NcclApi {
   NcclResult Destroy(NcclComm comm) override { return Of(f_.destroy(comm)); }
   NcclResult Abort(NcclComm comm) override { return Of(f_.abort(comm)); }
 
-  NcclResult Broadcast(const void* send, void* receive, size_t count, DataType type, int root, NcclComm comm,
-                       CudaStream stream) override {
-    return Of(f_.broadcast(send, receive, count, TypeOf(type), root, comm, stream));
-  }
-  NcclResult Reduce(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
-                    int root, NcclComm comm, CudaStream stream) override {
-    return Of(f_.reduce(send, receive, count, TypeOf(type), OperationOf(operation), root, comm, stream));
-  }
-  NcclResult AllReduce(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
-                       NcclComm comm, CudaStream stream) override {
-    return Of(f_.all_reduce(send, receive, count, TypeOf(type), OperationOf(operation), comm, stream));
-  }
-  NcclResult AllGather(const void* send, void* receive, size_t count, DataType type, NcclComm comm,
-                       CudaStream stream) override {
-    return Of(f_.all_gather(send, receive, count, TypeOf(type), comm, stream));
-  }
-  NcclResult ReduceScatter(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
-                           NcclComm comm, CudaStream stream) override {
-    return Of(f_.reduce_scatter(send, receive, count, TypeOf(type), OperationOf(operation), comm, stream));
-  }
-  NcclResult Send(const void* send, size_t count, DataType type, int to, NcclComm comm,
-                  CudaStream stream) override {
-    return Of(f_.send(send, count, TypeOf(type), to, comm, stream));
-  }
-  NcclResult Recv(void* receive, size_t count, DataType type, int from, NcclComm comm,
-                  CudaStream stream) override {
-    return Of(f_.recv(receive, count, TypeOf(type), from, comm, stream));
+  NcclResult Launch(const OperationRequest& request, NcclComm comm, CudaStream stream) override {
+    const auto& [operation, send, receive, reduce, root] = request;
+    const ncclRedOp_t op = OperationOf(reduce);
+    const ncclDataType_t sent = TypeOf(send.type);
+    const ncclDataType_t received = TypeOf(receive.type);
+    switch (operation) {
+      case Operation::kBroadcast:
+        return Of(f_.broadcast(receive.data, receive.data, receive.count, received, root, comm, stream));
+      case Operation::kReduce:
+        return Of(f_.reduce(send.data, receive.data, send.count, sent, op, root, comm, stream));
+      case Operation::kAllReduce:
+        return Of(f_.all_reduce(send.data, receive.data, send.count, sent, op, comm, stream));
+      case Operation::kAllGather:
+        return Of(f_.all_gather(send.data, receive.data, send.count, sent, comm, stream));
+      case Operation::kReduceScatter:
+        return Of(f_.reduce_scatter(send.data, receive.data, receive.count, received, op, comm, stream));
+      case Operation::kSend:
+        return Of(f_.send(send.data, send.count, sent, root, comm, stream));
+      case Operation::kRecv:
+        return Of(f_.recv(receive.data, receive.count, received, root, comm, stream));
+      default:
+        return NcclResult::kInvalidUsage;
+    }
   }
   NcclResult GroupStart() override { return Of(f_.group_start()); }
   NcclResult GroupEnd() override { return Of(f_.group_end()); }

@@ -271,7 +271,7 @@ NcclResult ComputingNccl::GroupEnd() {
   const Tasks tasks = std::exchange(grouped.tasks, {});
   const std::vector<NcclComm> aborts = std::exchange(grouped.aborts, {});
   NcclResult result = NcclResult::kSuccess;
-  if (!tasks.empty()) result = Launch(tasks);
+  if (!tasks.empty()) result = LaunchAll(tasks);
   if (!aborts.empty()) result = AbortAll(aborts);
   return result;
 }
@@ -282,17 +282,13 @@ NcclResult ComputingNccl::Add(NcclComm comm, CudaStream stream, const std::strin
   Task task = {comm, stream, Next(*comm, kind, ranks, rank, kernel)};
   lock.unlock();
   Grouped& grouped = OfThisThread();
-  if (grouped.depth == 0) return Launch({std::move(task)});
+  if (grouped.depth == 0) return LaunchAll({std::move(task)});
   grouped.tasks.push_back(std::move(task));
   return NcclResult::kSuccess;
 }
 
-NcclResult ComputingNccl::AddCollective(NcclComm comm, CudaStream stream, const FakeKernel& kernel) {
-  return Add(comm, stream, "collective", comm->size, comm->rank, kernel);
-}
-
 // The operations of a group on one stream are one launch: nothing in it waits for anything else in it.
-NcclResult ComputingNccl::Launch(const Tasks& tasks) {
+NcclResult ComputingNccl::LaunchAll(const Tasks& tasks) {
   std::map<NcclComm, std::map<CudaStream, std::vector<FakeCall>>> launches;
   for (const Task& task : tasks) launches[task.comm][task.stream].push_back(task.call);
   NcclResult result = NcclResult::kSuccess;
@@ -318,41 +314,33 @@ void ComputingNccl::Enqueue(NcclComm comm, CudaStream stream, std::vector<FakeCa
   });
 }
 
-NcclResult ComputingNccl::Broadcast(const void* send, void* receive, size_t count, DataType type, int root,
-                                    NcclComm comm, CudaStream stream) {
-  return AddCollective(comm, stream, {Kind::kBroadcast, send, receive, count, type, ReduceOp::kSum, root});
-}
-
-NcclResult ComputingNccl::Reduce(const void* send, void* receive, size_t count, DataType type,
-                                 ReduceOp operation, int root, NcclComm comm, CudaStream stream) {
-  return AddCollective(comm, stream, {Kind::kReduce, send, receive, count, type, operation, root});
-}
-
-NcclResult ComputingNccl::AllReduce(const void* send, void* receive, size_t count, DataType type,
-                                    ReduceOp operation, NcclComm comm, CudaStream stream) {
-  return AddCollective(comm, stream, {Kind::kAllReduce, send, receive, count, type, operation, 0});
-}
-
-NcclResult ComputingNccl::AllGather(const void* send, void* receive, size_t count, DataType type,
-                                    NcclComm comm, CudaStream stream) {
-  return AddCollective(comm, stream, {Kind::kAllGather, send, receive, count, type, ReduceOp::kSum, 0});
-}
-
-NcclResult ComputingNccl::ReduceScatter(const void* send, void* receive, size_t count, DataType type,
-                                        ReduceOp operation, NcclComm comm, CudaStream stream) {
-  return AddCollective(comm, stream, {Kind::kReduceScatter, send, receive, count, type, operation, 0});
-}
-
-NcclResult ComputingNccl::Send(const void* send, size_t count, DataType type, int to, NcclComm comm,
-                               CudaStream stream) {
-  return Add(comm, stream, Pair(comm->rank, to), 2, 0,
-             {Kind::kBroadcast, send, nullptr, count, type, ReduceOp::kSum, 0});
-}
-
-NcclResult ComputingNccl::Recv(void* receive, size_t count, DataType type, int from, NcclComm comm,
-                               CudaStream stream) {
-  return Add(comm, stream, Pair(from, comm->rank), 2, 1,
-             {Kind::kBroadcast, nullptr, receive, count, type, ReduceOp::kSum, 0});
+NcclResult ComputingNccl::Launch(const OperationRequest& request, NcclComm comm, CudaStream stream) {
+  const auto& [operation, send, receive, reduce, root] = request;
+  const auto add = [&](const FakeKernel& kernel) {
+    return Add(comm, stream, "collective", comm->size, comm->rank, kernel);
+  };
+  switch (operation) {
+    case Operation::kBroadcast: {
+      const void* from = send.count == 0 ? receive.data : send.data;  // muster's is in place
+      return add({Kind::kBroadcast, from, receive.data, receive.count, receive.type, ReduceOp::kSum, root});
+    }
+    case Operation::kReduce:
+      return add({Kind::kReduce, send.data, receive.data, send.count, send.type, reduce, root});
+    case Operation::kAllReduce:
+      return add({Kind::kAllReduce, send.data, receive.data, send.count, send.type, reduce, 0});
+    case Operation::kAllGather:
+      return add({Kind::kAllGather, send.data, receive.data, send.count, send.type, ReduceOp::kSum, 0});
+    case Operation::kReduceScatter:
+      return add({Kind::kReduceScatter, send.data, receive.data, receive.count, receive.type, reduce, 0});
+    case Operation::kSend:
+      return Add(comm, stream, Pair(comm->rank, root), 2, 0,
+                 {Kind::kBroadcast, send.data, nullptr, send.count, send.type, ReduceOp::kSum, 0});
+    case Operation::kRecv:
+      return Add(comm, stream, Pair(root, comm->rank), 2, 1,
+                 {Kind::kBroadcast, nullptr, receive.data, receive.count, receive.type, ReduceOp::kSum, 0});
+    default:
+      return NcclResult::kInvalidUsage;
+  }
 }
 
 std::string ComputingNccl::Describe(NcclResult result) const {

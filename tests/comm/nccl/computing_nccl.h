@@ -46,20 +46,7 @@ class ComputingNccl final : public NcclApi {
   NcclResult Finalize(NcclComm comm) override;
   NcclResult Destroy(NcclComm comm) override;
   NcclResult Abort(NcclComm comm) override;
-  NcclResult Broadcast(const void* send, void* receive, size_t count, DataType type, int root, NcclComm comm,
-                       CudaStream stream) override;
-  NcclResult Reduce(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
-                    int root, NcclComm comm, CudaStream stream) override;
-  NcclResult AllReduce(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
-                       NcclComm comm, CudaStream stream) override;
-  NcclResult AllGather(const void* send, void* receive, size_t count, DataType type, NcclComm comm,
-                       CudaStream stream) override;
-  NcclResult ReduceScatter(const void* send, void* receive, size_t count, DataType type, ReduceOp operation,
-                           NcclComm comm, CudaStream stream) override;
-  NcclResult Send(const void* send, size_t count, DataType type, int to, NcclComm comm,
-                  CudaStream stream) override;
-  NcclResult Recv(void* receive, size_t count, DataType type, int from, NcclComm comm,
-                  CudaStream stream) override;
+  NcclResult Launch(const OperationRequest& request, NcclComm comm, CudaStream stream) override;
   NcclResult GroupStart() override;
   NcclResult GroupEnd() override;
   std::string Describe(NcclResult result) const override;
@@ -87,8 +74,7 @@ class ComputingNccl final : public NcclApi {
   // The next operation of this kind; `rank` of `ranks` in it.
   NcclResult Add(NcclComm comm, CudaStream stream, const std::string& kind, size_t ranks, int rank,
                  const FakeKernel& kernel);
-  NcclResult AddCollective(NcclComm comm, CudaStream stream, const FakeKernel& kernel);
-  NcclResult Launch(const Tasks& tasks);
+  NcclResult LaunchAll(const Tasks& tasks);
   void Enqueue(NcclComm comm, CudaStream stream, std::vector<FakeCall> calls);
   NcclResult AbortAll(const std::vector<NcclComm>& comms);
 

@@ -28,6 +28,10 @@ static_assert(ncclUint64 == 5 && ncclBfloat16 == 9 && ncclMax == 2 && ncclAvg ==
 DataType Of(ncclDataType_t type) { return kTypes.at(static_cast<size_t>(type)); }
 ReduceOp Of(ncclRedOp_t operation) { return kOperations.at(static_cast<size_t>(operation)); }
 ncclResult_t Of(NcclResult result) { return static_cast<ncclResult_t>(result); }
+ConstBuffer From(const void* data, size_t count, ncclDataType_t type) {
+  return {data, count, Of(type), Memory::kDevice};
+}
+Buffer To(void* data, size_t count, ncclDataType_t type) { return {data, count, Of(type), Memory::kDevice}; }
 
 std::string ValueOf(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
@@ -117,31 +121,39 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) { return Of(Nccl().Abort(comm)); }
 
 ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
-  return Of(Nccl().Broadcast(send, receive, count, Of(type), root, comm, stream));
+  return Of(Nccl().Launch(
+      {Operation::kBroadcast, From(send, count, type), To(receive, count, type), {}, root}, comm, stream));
 }
 ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                         ncclRedOp_t operation, int root, ncclComm_t comm, cudaStream_t stream) {
-  return Of(Nccl().Reduce(send, receive, count, Of(type), Of(operation), root, comm, stream));
+  return Of(Nccl().Launch(
+      {Operation::kReduce, From(send, count, type), To(receive, count, type), Of(operation), root}, comm,
+      stream));
 }
 ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
-  return Of(Nccl().AllReduce(send, receive, count, Of(type), Of(operation), comm, stream));
+  return Of(
+      Nccl().Launch({Operation::kAllReduce, From(send, count, type), To(receive, count, type), Of(operation)},
+                    comm, stream));
 }
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
-  return Of(Nccl().AllGather(send, receive, count, Of(type), comm, stream));
+  return Of(
+      Nccl().Launch({Operation::kAllGather, From(send, count, type), To(receive, 0, type)}, comm, stream));
 }
 ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
-  return Of(Nccl().ReduceScatter(send, receive, count, Of(type), Of(operation), comm, stream));
+  return Of(
+      Nccl().Launch({Operation::kReduceScatter, From(send, 0, type), To(receive, count, type), Of(operation)},
+                    comm, stream));
 }
 ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int to, ncclComm_t comm,
                       cudaStream_t stream) {
-  return Of(Nccl().Send(send, count, Of(type), to, comm, stream));
+  return Of(Nccl().Launch({Operation::kSend, From(send, count, type), {}, {}, to}, comm, stream));
 }
 ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int from, ncclComm_t comm,
                       cudaStream_t stream) {
-  return Of(Nccl().Recv(receive, count, Of(type), from, comm, stream));
+  return Of(Nccl().Launch({Operation::kRecv, {}, To(receive, count, type), {}, from}, comm, stream));
 }
 ncclResult_t ncclGroupStart() { return Of(Nccl().GroupStart()); }
 ncclResult_t ncclGroupEnd() { return Of(Nccl().GroupEnd()); }
