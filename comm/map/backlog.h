@@ -18,16 +18,38 @@ class Backlog {
   static constexpr Duration kReportAfter = std::chrono::seconds(30);
 
   // The bytes that the record takes in memory, for Remove.
-  uint64_t Add(const JournalRecord& record, Clock::time_point now);
+  uint64_t Add(const JournalRecord& record, Clock::time_point now) {
+    const uint64_t bytes = record.payload.size() + record.key.size() + record.node.size() + kEachRecord;
+    if (records_ == 0) Answered(now);
+    ++records_;
+    bytes_ += bytes;
+    return bytes;
+  }
   // The record is durable, or has failed.
-  void Remove(uint64_t bytes, Clock::time_point now);
+  void Remove(uint64_t bytes, Clock::time_point now) {
+    --records_;
+    bytes_ -= bytes;
+    Answered(now);
+  }
 
   uint64_t records() const { return records_; }
   bool full() const { return bytes_ > kMostBytes; }
   // How long records have waited without an answer, if that is to be reported now.
-  std::optional<Duration> TakeReport(Clock::time_point now);
+  std::optional<Duration> TakeReport(Clock::time_point now) {
+    if (records_ == 0 || now < report_at_) return std::nullopt;
+    report_at_ = now + kReportAfter;
+    return now - answered_;
+  }
 
  private:
+  // In the queues of the writer, beside its texts.
+  static constexpr uint64_t kEachRecord = 512;
+
+  void Answered(Clock::time_point now) {
+    answered_ = now;
+    report_at_ = now + kReportAfter;
+  }
+
   uint64_t records_ = 0;
   uint64_t bytes_ = 0;
   Clock::time_point answered_{};  // or the first record came
