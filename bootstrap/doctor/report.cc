@@ -3,33 +3,25 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace muster::doctor {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* NameOf(Health health) {
-  switch (health) {
-    case Health::kOk:
-      return "ok";
-    case Health::kNote:
-      return "note";
-    default:
-      return "problem";
-  }
+std::string_view NameOf(Health health) {
+  constexpr std::array<std::string_view, 3> kNames = {"ok", "note", "problem"};
+  return kNames.at(static_cast<size_t>(health));
 }
 
-const char* Summary(Health health) {
-  switch (health) {
-    case Health::kOk:
-      return "muster works here";
-    case Health::kNote:
-      return "muster works here; see the notes";
-    default:
-      return "muster does not work here yet; see the problems";
-  }
+std::string_view Summary(Health health) {
+  constexpr std::array<std::string_view, 3> kSummaries = {"muster works here",
+                                                          "muster works here; see the notes",
+                                                          "muster does not work here yet; see the problems"};
+  return kSummaries.at(static_cast<size_t>(health));
 }
 
 Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }

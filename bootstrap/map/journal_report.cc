@@ -4,6 +4,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -28,35 +29,16 @@ std::string Quoted(std::string_view text) { return Dump(Json(std::string(text)))
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 std::string_view NameOf(Format format) {
-  switch (format) {
-    case Format::kBytes:
-      return "bytes";
-    case Format::kJson:
-      return "json";
-    case Format::kPickle:
-      return "pickle";
-  }
-  return "bytes";
+  constexpr std::array<std::string_view, 3> kNames = {"bytes", "json", "pickle"};
+  return kNames.at(static_cast<size_t>(format));
 }
 
 std::string_view NameOf(Ending ending) { return ending == Ending::kCommitted ? "committed" : "poisoned"; }
 
 std::string_view NameOf(JournalFlaw::Kind kind) {
-  switch (kind) {
-    case JournalFlaw::Kind::kDamaged:
-      return "damaged";
-    case JournalFlaw::Kind::kMissing:
-      return "missing";
-    case JournalFlaw::Kind::kHeaderCopy:
-      return "header_copy";
-    case JournalFlaw::Kind::kTornTail:
-      return "torn_tail";
-    case JournalFlaw::Kind::kNotBegun:
-      return "not_begun";
-    case JournalFlaw::Kind::kSuperseded:
-      return "superseded";
-  }
-  return "damaged";
+  constexpr std::array<std::string_view, 6> kNames = {"damaged",   "missing",   "header_copy",
+                                                      "torn_tail", "not_begun", "superseded"};
+  return kNames.at(static_cast<size_t>(kind));
 }
 
 std::string Base64(ByteView bytes) {
