@@ -5,8 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "comm/nccl/libraries/cuda_library.h"
-#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/libraries.h"
 #include "comm/system/abandonable_calls.h"
 
 namespace muster::doctor {

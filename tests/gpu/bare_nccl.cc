@@ -15,7 +15,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
-#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/libraries.h"
 #include "comm/system/shared_library.h"
 #include "tests/gpu/calls.h"
 #include "tests/gpu/device.h"

@@ -1,6 +1,6 @@
 #include "tests/gpu/device.h"
 
-#include "comm/nccl/libraries/cuda_library.h"
+#include "comm/nccl/libraries/libraries.h"
 #include "tests/gpu/places.h"
 
 namespace muster {

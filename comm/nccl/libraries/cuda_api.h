@@ -1,4 +1,4 @@
-// The part of the CUDA runtime that the NCCL backend uses, as an interface: cuda_library.h makes one of the
+// The part of the CUDA runtime that the NCCL backend uses, as an interface: libraries.h makes one of the
 // real library, tests/comm/nccl has a fake. No header of CUDA is needed to use it.
 //
 // Threads: any; the current device is each thread's own. Only Synchronize waits for a stream; Allocate and

@@ -1,10 +1,9 @@
-#include "comm/nccl/libraries/cuda_library.h"
-
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstring>
 
+#include "comm/nccl/libraries/libraries.h"
 #include "comm/system/shared_library.h"
 
 namespace muster::nccl {

@@ -1,6 +1,5 @@
 // Replaces nccl_library.cc and cuda_library.cc if the headers were not found when muster was built.
-#include "comm/nccl/libraries/cuda_library.h"
-#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/libraries.h"
 
 namespace muster::nccl {
 namespace {

@@ -1,4 +1,4 @@
-// The part of NCCL that muster uses, as an interface: nccl_library.h makes one of the real library,
+// The part of NCCL that muster uses, as an interface: libraries.h makes one of the real library,
 // tests/comm/nccl has a fake. No header of NCCL is needed to use it.
 //
 // Threads: calls for different communicators may run in different threads; Abort and AsyncError may be called

@@ -1,9 +1,8 @@
-#include "comm/nccl/libraries/nccl_library.h"
-
 #include <nccl.h>
 
 #include <cstring>
 
+#include "comm/nccl/libraries/libraries.h"
 #include "comm/system/shared_library.h"
 
 namespace muster::nccl {

@@ -3,7 +3,7 @@
 
 #include <future>
 
-#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/libraries.h"
 #include "comm/nccl/unique_ids/unique_ids.h"
 #include "comm/rendezvous/control/join.h"
 #include "tests/comm/nccl/real_files.h"

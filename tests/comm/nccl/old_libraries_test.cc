@@ -5,8 +5,7 @@
 
 #include <cstdlib>
 
-#include "comm/nccl/libraries/cuda_library.h"
-#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/libraries.h"
 
 namespace muster::nccl {
 namespace {

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/nccl/devices/gpu_verdict.h"
-#include "comm/nccl/libraries/cuda_library.h"
-#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/libraries.h"
 #include "tests/comm/nccl/real_files.h"
 
 namespace muster::nccl {

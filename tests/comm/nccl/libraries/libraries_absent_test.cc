@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "comm/nccl/libraries/cuda_library.h"
-#include "comm/nccl/libraries/nccl_library.h"
+#include "comm/nccl/libraries/libraries.h"
 #include "tests/comm/base/print_error.h"
 
 namespace muster::nccl {
