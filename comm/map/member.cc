@@ -21,8 +21,13 @@ constexpr size_t kMostOnTheWay = 1 << 20;
 constexpr size_t kLargestResult = 4 << 20;
 constexpr size_t kClassesAtOnce = 1 << 20;
 
-// State shared by the caller's threads and the group's thread. The listener may outlive the member.
+// State shared by the caller's threads and the group's thread, which calls Receive and Fail, perhaps after the
+// end of the member.
 struct Shared {
+  Shared(RootLink& its_link, uint32_t its_map) : link(its_link), map(its_map) {}
+
+  RootLink& link;
+  const uint32_t map;
   std::mutex mutex;
   std::condition_variable changed;
   bool opened = false;
@@ -37,81 +42,75 @@ struct Shared {
   uint64_t durable = 0;
   std::optional<Records> records;
 
+  void Receive(ByteView message) {
+    const auto heading = HeadingOf(message);
+    if (!heading || heading->map != map) return;
+    const std::lock_guard lock(mutex);
+    Take(heading->type, message);
+    changed.notify_all();
+  }
+
+  void Fail(const Error& with) {
+    const std::lock_guard lock(mutex);
+    if (!error) error = with;
+    changed.notify_all();
+  }
+
+  // Gives back the items that were granted and not begun.
+  void ReturnQueue() {
+    GivenBack returned;
+    for (const GrantedItem& item : std::exchange(queue, {})) returned.items.push_back(item.index);
+    link.SendToRoot(Encode(map, returned));
+  }
+
+ private:
+  void Take(MessageType type, ByteView message) {
+    switch (type) {
+      case MessageType::kOpened:
+        opened = true;
+        return;
+      case MessageType::kRefused:
+        if (auto refused = Decode<Refused>(message); refused && !error) error = std::move(refused->error);
+        return;
+      case MessageType::kGrant:
+        if (const auto granted = Decode<Granted>(message)) TakeGrant(*granted);
+        return;
+      case MessageType::kRecall:
+        return ReturnQueue();
+      case MessageType::kDurable:
+        if (const auto answer = Decode<Durable>(message)) TakeDurable(answer->count);
+        return;
+      case MessageType::kExpired:
+        if (const auto expired = Decode<Expired>(message); expired && held.contains(expired->item))
+          End(expired->item);
+        return ReturnQueue();
+      case MessageType::kOver:
+        if (auto over = Decode<Over>(message)) outcome = std::move(over->outcome);
+        return;
+      case MessageType::kRecords:
+        if (auto answer = Decode<Records>(message)) records = *std::move(answer);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void TakeGrant(const Granted& granted) {
+    wants = false;
+    for (const GrantedItem& item : granted.items) {
+      // The root took this rank for ended; it still has the item.
+      const bool has = held.contains(item.index) ||
+                       std::ranges::find(queue, item.index, &GrantedItem::index) != queue.end();
+      if (!has) queue.push_back(item);
+    }
+    // No rank takes them from now on.
+    if (stopped) ReturnQueue();
+  }
+
   void TakeDurable(uint64_t count) {
     for (; durable < count && !on_the_way.empty(); ++durable) {
       bytes_on_the_way -= on_the_way.front();
       on_the_way.pop_front();
-    }
-  }
-  bool Has(uint64_t item) const {
-    return held.contains(item) || std::ranges::find(queue, item, &GrantedItem::index) != queue.end();
-  }
-  // Items that were granted and not begun.
-  GivenBack TakeQueue() {
-    GivenBack returned;
-    for (const GrantedItem& item : std::exchange(queue, {})) returned.items.push_back(item.index);
-    return returned;
-  }
-};
-
-// The receiver of a Member's messages, on the group's thread.
-class Inbox {
- public:
-  Inbox(std::shared_ptr<Shared> shared, RootLink& link, uint32_t map)
-      : shared_(std::move(shared)), link_(link), map_(map) {}
-
-  void Receive(ByteView message) const {
-    const auto heading = HeadingOf(message);
-    if (!heading || heading->map != map_) return;
-    const std::lock_guard lock(shared_->mutex);
-    Take(heading->type, message);
-    shared_->changed.notify_all();
-  }
-
-  void Fail(const Error& error) const {
-    const std::lock_guard lock(shared_->mutex);
-    if (!shared_->error) shared_->error = error;
-    shared_->changed.notify_all();
-  }
-
- private:
-  void Take(MessageType type, ByteView message) const {
-    switch (type) {
-      case MessageType::kOpened:
-        shared_->opened = true;
-        return;
-      case MessageType::kRefused:
-        if (auto refused = Decode<Refused>(message); refused && !shared_->error)
-          shared_->error = std::move(refused->error);
-        return;
-      case MessageType::kGrant:
-        if (const auto granted = Decode<Granted>(message)) {
-          shared_->wants = false;
-          for (const GrantedItem& item : granted->items) {
-            // The root took this rank for ended; it still has the item.
-            if (!shared_->Has(item.index)) shared_->queue.push_back(item);
-          }
-          // No rank takes them from now on.
-          if (shared_->stopped) link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
-        }
-        return;
-      case MessageType::kRecall:
-        return link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
-      case MessageType::kDurable:
-        if (const auto durable = Decode<Durable>(message)) shared_->TakeDurable(durable->count);
-        return;
-      case MessageType::kExpired:
-        if (const auto expired = Decode<Expired>(message); expired && shared_->held.contains(expired->item))
-          End(expired->item);
-        return link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
-      case MessageType::kOver:
-        if (auto over = Decode<Over>(message)) shared_->outcome = std::move(over->outcome);
-        return;
-      case MessageType::kRecords:
-        if (auto records = Decode<Records>(message)) shared_->records = *std::move(records);
-        return;
-      default:
-        return;
     }
   }
 
@@ -120,19 +119,14 @@ class Inbox {
     LogError("this process ends: item {} of the map is out of time, and goes to another rank", item);
     _exit(ExitStatus(Code::kDeadline));
   }
-
-  std::shared_ptr<Shared> shared_;
-  RootLink& link_;  // it calls this
-  uint32_t map_;
 };
 
 class GroupMember : public Member {
  public:
   GroupMember(RootLink& link, std::unique_ptr<RootLink> own_link, uint32_t map)
       : own_link_(std::move(own_link)), link_(link), map_(map) {
-    const auto inbox = std::make_shared<Inbox>(shared_, link_, map_);
-    link_.SetListener({[inbox](ByteView message) { inbox->Receive(message); },
-                       [inbox](const Error& error) { inbox->Fail(error); }});
+    link_.SetListener({[shared = shared_](ByteView message) { shared->Receive(message); },
+                       [shared = shared_](const Error& error) { shared->Fail(error); }});
   }
 
   ~GroupMember() override {
@@ -213,16 +207,12 @@ class GroupMember : public Member {
   void Stop() override {
     const std::lock_guard lock(shared_->mutex);
     if (std::exchange(shared_->stopped, true)) return;
-    link_.SendToRoot(Encode(map_, shared_->TakeQueue()));
+    shared_->ReturnQueue();
     link_.SendToRoot(EncodeBare(MessageType::kStop, map_));
     shared_->changed.notify_all();
   }
 
-  void Close() override {
-    const std::lock_guard lock(shared_->mutex);
-    if (!shared_->error) shared_->error = Error{Code::kUsage, "this process has ended the map", ""};
-    shared_->changed.notify_all();
-  }
+  void Close() override { shared_->Fail({Code::kUsage, "this process has ended the map", ""}); }
 
   Result<Outcome> Finish() override {
     Stop();
@@ -270,10 +260,10 @@ class GroupMember : public Member {
     return muster::Fail(Code::kUsage, "item {} is not one that this rank has in hand", item);
   }
 
-  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   const std::unique_ptr<RootLink> own_link_;  // in a world of one
   RootLink& link_;
   const uint32_t map_;
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>(link_, map_);
   bool unsent_ = false;  // results that may still be in this process
 };
 
