@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
-#include "comm/socket/reduce/reduce_kernels.h"
+#include "comm/socket/reduce/elements.h"
 
 namespace muster {
 namespace {
@@ -16,27 +15,6 @@ bool IsFloat(DataType type) {
 }
 
 bool IsUnsigned(DataType type) { return type == DataType::kU8 || type == DataType::kU64; }
-
-template <typename T>
-Bytes PackAs(const Values& values) {
-  Bytes bytes(values.size() * sizeof(T));
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto element = static_cast<T>(values[i]);
-    std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element);
-  }
-  return bytes;
-}
-
-template <typename T>
-Values UnpackAs(const Bytes& bytes) {
-  Values values(bytes.size() / sizeof(T));
-  for (size_t i = 0; i < values.size(); ++i) {
-    T element{};
-    std::memcpy(&element, bytes.data() + i * sizeof element, sizeof element);
-    values[i] = static_cast<double>(element);
-  }
-  return values;
-}
 
 double CutOff(double value) { return static_cast<double>(static_cast<int64_t>(value)); }
 
@@ -56,52 +34,15 @@ double Combine(ReduceOp operation, double a, double b) {
 }  // namespace
 
 Bytes Pack(DataType type, const Values& values) {
-  switch (type) {
-    case DataType::kI8:
-      return PackAs<int8_t>(values);
-    case DataType::kU8:
-      return PackAs<uint8_t>(values);
-    case DataType::kI32:
-      return PackAs<int32_t>(values);
-    case DataType::kI64:
-      return PackAs<int64_t>(values);
-    case DataType::kU64:
-      return PackAs<uint64_t>(values);
-    case DataType::kF32:
-      return PackAs<float>(values);
-    case DataType::kF64:
-      return PackAs<double>(values);
-    default: {
-      const std::vector<float> wide(values.begin(), values.end());
-      Bytes bytes(values.size() * SizeOf(type));
-      socket::Narrow(type, wide.data(), bytes.data(), wide.size());
-      return bytes;
-    }
-  }
+  Bytes bytes(values.size() * SizeOf(type));
+  for (size_t i = 0; i < values.size(); ++i) socket::SetElement(type, bytes.data(), i, values[i]);
+  return bytes;
 }
 
 Values Unpack(DataType type, const Bytes& bytes) {
-  switch (type) {
-    case DataType::kI8:
-      return UnpackAs<int8_t>(bytes);
-    case DataType::kU8:
-      return UnpackAs<uint8_t>(bytes);
-    case DataType::kI32:
-      return UnpackAs<int32_t>(bytes);
-    case DataType::kI64:
-      return UnpackAs<int64_t>(bytes);
-    case DataType::kU64:
-      return UnpackAs<uint64_t>(bytes);
-    case DataType::kF32:
-      return UnpackAs<float>(bytes);
-    case DataType::kF64:
-      return UnpackAs<double>(bytes);
-    default: {
-      std::vector<float> wide(bytes.size() / SizeOf(type));
-      socket::Widen(type, bytes.data(), wide.data(), wide.size());
-      return {wide.begin(), wide.end()};
-    }
-  }
+  Values values(bytes.size() / SizeOf(type));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = socket::GetElement(type, bytes.data(), i);
+  return values;
 }
 
 Values RandomValues(DataType type, uint64_t seed, int rank, size_t count) {

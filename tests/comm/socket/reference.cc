@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "comm/socket/reduce/reduce_kernels.h"
+#include "comm/socket/reduce/elements.h"
 
 namespace muster::socket {
 namespace {
@@ -13,37 +13,6 @@ uint64_t Hash(uint64_t value) {
   value = (value ^ (value >> 31)) * 0x7fb5d329728ea185u;
   value = (value ^ (value >> 27)) * 0x81dadef4bc2dd44du;
   return value ^ (value >> 33);
-}
-
-template <typename T>
-void Store(Bytes& bytes, size_t index, T value) {
-  std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
-}
-
-// Whole numbers wrap around like the type does.
-void StoreAs(DataType type, Bytes& bytes, size_t index, double value) {
-  const int64_t whole = static_cast<int64_t>(value);
-  switch (type) {
-    case DataType::kI8:
-      return Store(bytes, index, static_cast<int8_t>(whole));
-    case DataType::kU8:
-      return Store(bytes, index, static_cast<uint8_t>(whole));
-    case DataType::kI32:
-      return Store(bytes, index, static_cast<int32_t>(whole));
-    case DataType::kI64:
-      return Store(bytes, index, whole);
-    case DataType::kU64:
-      return Store(bytes, index, static_cast<uint64_t>(whole));
-    case DataType::kF32:
-      return Store(bytes, index, static_cast<float>(value));
-    case DataType::kF64:
-      return Store(bytes, index, value);
-    case DataType::kF16:
-    case DataType::kBF16: {
-      const float wide = static_cast<float>(value);
-      return Narrow(type, &wide, bytes.data() + index * 2, 1);
-    }
-  }
 }
 
 bool IsUnsigned(DataType type) { return type == DataType::kU8 || type == DataType::kU64; }
@@ -86,7 +55,8 @@ double ElementOf(DataType type, ReduceOp operation, uint64_t seed, int rank, siz
 
 Bytes ElementsOf(DataType type, ReduceOp operation, uint64_t seed, int rank, size_t count) {
   Bytes bytes(count * SizeOf(type));
-  for (size_t i = 0; i < count; ++i) StoreAs(type, bytes, i, ElementOf(type, operation, seed, rank, i));
+  for (size_t i = 0; i < count; ++i)
+    SetElement(type, bytes.data(), i, ElementOf(type, operation, seed, rank, i));
   return bytes;
 }
 
@@ -121,7 +91,7 @@ Bytes ReducedElements(DataType type, ReduceOp operation, uint64_t seed, int rank
     for (int rank = 1; rank < ranks; ++rank) {
       value = Combined(operation, value, ElementOf(type, operation, seed, rank, i));
     }
-    StoreAs(type, bytes, i, operation == ReduceOp::kAvg ? Average(type, value, ranks) : value);
+    SetElement(type, bytes.data(), i, operation == ReduceOp::kAvg ? Average(type, value, ranks) : value);
   }
   return bytes;
 }
