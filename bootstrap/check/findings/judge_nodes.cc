@@ -57,15 +57,16 @@ void WarnBelow(const Evidence& evidence, const std::vector<uint64_t>& values,
   verdict.warnings.push_back(std::move(finding));
 }
 
-std::string OrNone(const std::string& version) { return version.empty() ? "none" : version; }
+std::string Shown(const std::string& value) { return value.empty() ? "none" : value; }
+std::string Shown(uint32_t value) { return std::to_string(value); }
 
 // Says who differs from the most frequent value.
+template <typename Value>
 void WarnOfDifference(const Evidence& evidence, const std::string& code, const std::string& what,
-                      const std::string& hint, const std::function<std::string(const NodeFacts&)>& value_of,
-                      Verdict& verdict) {
+                      const std::string& hint, Value NodeFacts::*value_of, Verdict& verdict) {
   std::map<std::string, std::vector<int>> nodes_with;
   for (size_t node = 0; node < evidence.nodes.size(); ++node) {
-    nodes_with[value_of(evidence.nodes[node])].push_back(static_cast<int>(node));
+    nodes_with[Shown(evidence.nodes[node].*value_of)].push_back(static_cast<int>(node));
   }
   if (nodes_with.size() < 2) return;
   const auto most = std::ranges::max_element(
@@ -144,30 +145,19 @@ void JudgeLimits(const Evidence& evidence, Verdict& verdict) {
 }
 
 void JudgeDifferences(const Evidence& evidence, Verdict& verdict) {
-  WarnOfDifference(
-      evidence, "muster_differs", "muster's version", "use one muster for all nodes",
-      [](const NodeFacts& node) { return node.muster; }, verdict);
-  WarnOfDifference(
-      evidence, "kernel_differs", "the kernel", "", [](const NodeFacts& node) { return node.kernel; },
-      verdict);
-  WarnOfDifference(
-      evidence, "libc_differs", "glibc", "", [](const NodeFacts& node) { return node.libc; }, verdict);
-  WarnOfDifference(
-      evidence, "interface_differs", "the network interface",
-      "rendezvous.interface chooses one by name, glob or network",
-      [](const NodeFacts& node) { return node.interface; }, verdict);
-  WarnOfDifference(
-      evidence, "mtu_differs", "the MTU", "large packets may be lost without an error",
-      [](const NodeFacts& node) { return std::to_string(node.mtu); }, verdict);
-  WarnOfDifference(
-      evidence, "gpus_differ", "the number of GPUs", "",
-      [](const NodeFacts& node) { return std::to_string(node.gpus); }, verdict);
-  WarnOfDifference(
-      evidence, "driver_differs", "the GPUs' driver", "",
-      [](const NodeFacts& node) { return OrNone(node.driver); }, verdict);
-  WarnOfDifference(
-      evidence, "cuda_differs", "the CUDA runtime", "CUDA_HOME names the one to use",
-      [](const NodeFacts& node) { return OrNone(node.cuda); }, verdict);
+  WarnOfDifference(evidence, "muster_differs", "muster's version", "use one muster for all nodes",
+                   &NodeFacts::muster, verdict);
+  WarnOfDifference(evidence, "kernel_differs", "the kernel", "", &NodeFacts::kernel, verdict);
+  WarnOfDifference(evidence, "libc_differs", "glibc", "", &NodeFacts::libc, verdict);
+  WarnOfDifference(evidence, "interface_differs", "the network interface",
+                   "rendezvous.interface chooses one by name, glob or network", &NodeFacts::interface,
+                   verdict);
+  WarnOfDifference(evidence, "mtu_differs", "the MTU", "large packets may be lost without an error",
+                   &NodeFacts::mtu, verdict);
+  WarnOfDifference(evidence, "gpus_differ", "the number of GPUs", "", &NodeFacts::gpus, verdict);
+  WarnOfDifference(evidence, "driver_differs", "the GPUs' driver", "", &NodeFacts::driver, verdict);
+  WarnOfDifference(evidence, "cuda_differs", "the CUDA runtime", "CUDA_HOME names the one to use",
+                   &NodeFacts::cuda, verdict);
 }
 
 void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
