@@ -29,14 +29,8 @@ void MakeCredential(const std::string& socket, Tried& tried) {
 }
 
 const char* NameOf(AuthMethod method) {
-  switch (method) {
-    case AuthMethod::kMunge:
-      return "munge";
-    case AuthMethod::kSecret:
-      return "secret";
-    default:
-      return "none";
-  }
+  if (method == AuthMethod::kMunge) return "munge";
+  return method == AuthMethod::kSecret ? "secret" : "none";
 }
 
 std::string Describe(AuthMethod method, const AuthenticationFacts& facts) {

@@ -1,10 +1,9 @@
 #include "bootstrap/resources/ranks_per_node.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "bootstrap/resources/gpu_count.h"
+#include "bootstrap/resources/threads.h"
 #include "comm/base/parse.h"
 
 namespace muster {
@@ -19,9 +18,7 @@ Processors ProcessorsOfThisNode(const std::map<std::string, std::string, std::le
   const GpuCount count = CountGpus(environment);
   processors.gpus = count.gpus;
   processors.no_gpu = count.reason;
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) processors.cpus = std::max(1, CPU_COUNT(&cpus));
+  processors.cpus = std::max(1, UsableCpus());
   return processors;
 }
 

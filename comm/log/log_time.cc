@@ -9,20 +9,12 @@
 
 namespace muster {
 
-namespace {
-
-std::string ShortText(std::chrono::system_clock::time_point time) {
-  return LogTimeText(time, LogTime::kShort);
-}
-std::string FullText(std::chrono::system_clock::time_point time) { return LogTimeText(time, LogTime::kFull); }
-
-}  // namespace
-
 void SetLogTime(LogTime form, const LogOptions& options) {
   if (form == LogTime::kNone) return SetLogTimeText(nullptr);
   const bool on_terminal = !options.file && isatty(STDERR_FILENO) == 1;
   const bool is_short = form == LogTime::kShort || (form == LogTime::kAuto && on_terminal);
-  SetLogTimeText(is_short ? ShortText : FullText);
+  SetLogTimeText(is_short ? TimeText([](auto time) { return LogTimeText(time, LogTime::kShort); })
+                          : TimeText([](auto time) { return LogTimeText(time, LogTime::kFull); }));
 }
 
 std::string LogTimeText(std::chrono::system_clock::time_point time, LogTime form) {

@@ -1,6 +1,7 @@
 #include "comm/map/root.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "comm/base/parse.h"
@@ -435,19 +436,9 @@ MapState Root::Look() const {
 }
 
 MapPhase Root::PhaseNow() const {
-  switch (state_) {
-    case State::kNew:
-    case State::kOpening:
-      return MapPhase::kOpening;
-    case State::kOpen:
-      return MapPhase::kAtWork;
-    case State::kClosing:
-    case State::kOver:
-      return MapPhase::kOver;
-    case State::kFailed:
-      return MapPhase::kFailed;
-  }
-  return MapPhase::kFailed;
+  constexpr std::array<MapPhase, 6> kOfState = {MapPhase::kOpening, MapPhase::kOpening, MapPhase::kAtWork,
+                                                MapPhase::kOver,    MapPhase::kOver,    MapPhase::kFailed};
+  return kOfState.at(static_cast<size_t>(state_));
 }
 
 void Root::OnRead(int rank, const ReadRecords& read) {
