@@ -7,14 +7,17 @@ namespace muster {
 
 Result<Device> Device::Open() {
   MUSTER_TRY(std::unique_ptr<nccl::CudaApi> cuda, nccl::LoadCuda(nccl::FindCudaFiles(PlacesOfThisProcess())));
-  Device device(std::move(cuda));
-  MUSTER_CHECK(device.Check(device.cuda_->CreateStream(&device.stream_), "make a stream"));
+  MUSTER_TRY(const SharedLibrary library, SharedLibrary::Open({cuda->path()}, {}));
+  MUSTER_TRY(const Functions functions, FindFunctions<Functions>(library));
+  Device device(std::move(cuda), functions);
+  constexpr unsigned kNonBlocking = 1;  // cudaStreamNonBlocking
+  MUSTER_CHECK(device.Check(device.f_.create_stream(&device.stream_, kNonBlocking), "make a stream"));
   return device;
 }
 
 Device::~Device() {
   if (!cuda_ || stream_ == nullptr) return;
-  [[maybe_unused]] const nccl::CudaResult result = cuda_->DestroyStream(stream_);
+  f_.destroy_stream(stream_);
 }
 
 Status Device::Check(nccl::CudaResult result, std::string_view what) const {
@@ -24,7 +27,7 @@ Status Device::Check(nccl::CudaResult result, std::string_view what) const {
 
 Result<DeviceArray> DeviceArray::Filled(const Device& device, const Bytes& bytes) {
   void* data = nullptr;
-  MUSTER_CHECK(device.Check(device.cuda().Allocate(&data, bytes.size()), "allocate memory"));
+  MUSTER_CHECK(device.Check(device.Allocate(&data, bytes.size()), "allocate memory"));
   DeviceArray array(device, data, bytes.size());
   MUSTER_CHECK(device.Check(device.cuda().Copy(data, bytes.data(), bytes.size(), device.stream()),
                             "copy to the device"));
@@ -33,8 +36,7 @@ Result<DeviceArray> DeviceArray::Filled(const Device& device, const Bytes& bytes
 }
 
 DeviceArray::~DeviceArray() {
-  if (data_ == nullptr) return;
-  [[maybe_unused]] const nccl::CudaResult result = device_.cuda().Free(data_);
+  if (data_ != nullptr) device_.Free(data_);
 }
 
 Result<Bytes> DeviceArray::Fetch() const {

@@ -1,4 +1,5 @@
-// Memory of this rank's GPU, for tests: through the same narrow interface to CUDA that muster uses.
+// Memory of this rank's GPU, for tests: through the same narrow interface to CUDA that muster uses, and the functions
+// that a program needs beside it.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include "comm/base/error.h"
 #include "comm/communicator.h"
 #include "comm/nccl/libraries/cuda_api.h"
+#include "comm/system/shared_library.h"
 
 namespace muster {
 
@@ -25,12 +27,25 @@ class Device {
   // kSystem with CUDA's words, unless it is success.
   Status Check(nccl::CudaResult result, std::string_view what) const;
   // BLOCKS until the stream is empty.
-  Status Wait() const { return Check(cuda_->Synchronize(stream_), "wait for a stream"); }
+  Status Wait() const { return Check(f_.synchronize(stream_), "wait for a stream"); }
+  nccl::CudaResult Allocate(void** memory, size_t bytes) const { return f_.allocate(memory, bytes); }
+  void Free(void* memory) const { f_.free(memory); }
 
  private:
-  explicit Device(std::unique_ptr<nccl::CudaApi> cuda) : cuda_(std::move(cuda)) {}
+  struct Functions {
+    Symbols symbols;
+    nccl::CudaResult (*create_stream)(nccl::CudaStream*,
+                                      unsigned) = symbols.Need("cudaStreamCreateWithFlags");
+    nccl::CudaResult (*destroy_stream)(nccl::CudaStream) = symbols.Need("cudaStreamDestroy");
+    nccl::CudaResult (*synchronize)(nccl::CudaStream) = symbols.Need("cudaStreamSynchronize");
+    nccl::CudaResult (*allocate)(void**, size_t) = symbols.Need("cudaMalloc");
+    nccl::CudaResult (*free)(void*) = symbols.Need("cudaFree");
+  };
+  Device(std::unique_ptr<nccl::CudaApi> cuda, const Functions& functions)
+      : cuda_(std::move(cuda)), f_(functions) {}
 
   std::unique_ptr<nccl::CudaApi> cuda_;
+  Functions f_;
   nccl::CudaStream stream_ = nullptr;
 };
 

@@ -17,7 +17,7 @@ Status Run() {
   size_t taken = 0;
   for (size_t bytes = kMost; bytes >= kLeast;) {
     void* memory = nullptr;
-    if (device.cuda().Allocate(&memory, bytes) == nccl::CudaResult::kSuccess) {
+    if (device.Allocate(&memory, bytes) == nccl::CudaResult::kSuccess) {
       taken += bytes;
     } else {
       bytes /= 2;

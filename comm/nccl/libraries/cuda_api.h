@@ -1,8 +1,7 @@
 // The part of the CUDA runtime that the NCCL backend uses, as an interface: libraries.h makes one of the
 // real library, tests/comm/nccl has a fake. No header of CUDA is needed to use it.
 //
-// Threads: any; the current device is each thread's own. Only Synchronize waits for a stream; Allocate and
-// Free may wait for the device.
+// Threads: any; the current device is each thread's own. No call waits for a stream.
 //
 // Protocol source: CUDA runtime API, 11.4 to 13.
 #pragma once
@@ -35,7 +34,6 @@ using CudaEvent = ::CUevent_st*;
 struct CudaDevice {
   std::string name;
   std::array<uint8_t, 16> uuid = {};  // of the GPU, or of its part (MIG)
-  std::string pci;                    // "0000:1b:00.0"
 
   friend bool operator==(const CudaDevice&, const CudaDevice&) = default;
 };
@@ -76,18 +74,11 @@ class CudaApi {
   [[nodiscard]] virtual CudaResult RecordEvent(CudaEvent event, CudaStream stream) = 0;
   [[nodiscard]] virtual CudaResult QueryEvent(CudaEvent event) = 0;  // kSuccess or kNotReady
 
-  [[nodiscard]] virtual CudaResult CreateStream(
-      CudaStream* stream) = 0;  // that does not wait for the default one
-  [[nodiscard]] virtual CudaResult DestroyStream(CudaStream stream) = 0;
-  [[nodiscard]] virtual CudaResult Synchronize(CudaStream stream) = 0;  // BLOCKS, without a deadline
   // Between any two kinds of memory, in the stream; of pageable host memory also the caller may wait.
   [[nodiscard]] virtual CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) = 0;
   // In the order of the stream, without waiting for the device.
   [[nodiscard]] virtual CudaResult AllocateOn(void** memory, size_t bytes, CudaStream stream) = 0;
   [[nodiscard]] virtual CudaResult FreeOn(void* memory, CudaStream stream) = 0;
-
-  [[nodiscard]] virtual CudaResult Allocate(void** memory, size_t bytes) = 0;
-  [[nodiscard]] virtual CudaResult Free(void* memory) = 0;
 
   virtual std::string Explain(CudaResult result) const = 0;
 };

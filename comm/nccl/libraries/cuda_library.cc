@@ -37,7 +37,6 @@ struct Functions {
   decltype(cudaDriverGetVersion)* driver_version = symbols.Need("cudaDriverGetVersion");
   decltype(cudaGetDeviceCount)* device_count = symbols.Need("cudaGetDeviceCount");
   cudaError_t (*properties)(AnyDeviceProperties*, int) = symbols.Need("cudaGetDeviceProperties");
-  decltype(cudaDeviceGetPCIBusId)* pci = symbols.Need("cudaDeviceGetPCIBusId");
   decltype(cudaSetDevice)* set_device = symbols.Need("cudaSetDevice");
   decltype(cudaGetDevice)* current_device = symbols.Need("cudaGetDevice");
   cudaError_t (*pointer_attributes)(AnyPointerAttributes*,
@@ -46,15 +45,10 @@ struct Functions {
   decltype(cudaEventDestroy)* destroy_event = symbols.Need("cudaEventDestroy");
   cudaError_t (*record_event)(cudaEvent_t, cudaStream_t) = symbols.Need("cudaEventRecord");
   decltype(cudaEventQuery)* query_event = symbols.Need("cudaEventQuery");
-  cudaError_t (*create_stream)(cudaStream_t*, unsigned) = symbols.Need("cudaStreamCreateWithFlags");
-  decltype(cudaStreamDestroy)* destroy_stream = symbols.Need("cudaStreamDestroy");
-  decltype(cudaStreamSynchronize)* synchronize = symbols.Need("cudaStreamSynchronize");
   cudaError_t (*copy)(void*, const void*, size_t, cudaMemcpyKind,
                       cudaStream_t) = symbols.Need("cudaMemcpyAsync");
   cudaError_t (*allocate_on)(void**, size_t, cudaStream_t) = symbols.Need("cudaMallocAsync");
   cudaError_t (*free_on)(void*, cudaStream_t) = symbols.Need("cudaFreeAsync");
-  cudaError_t (*allocate)(void**, size_t) = symbols.Need("cudaMalloc");
-  decltype(cudaFree)* free = symbols.Need("cudaFree");
   decltype(cudaGetErrorString)* error_string = symbols.Need("cudaGetErrorString");
   decltype(cudaGetLastError)* last_error = symbols.Need("cudaGetLastError");
 };
@@ -84,14 +78,10 @@ class CudaLibrary final : public CudaApi {
   CudaResult DeviceCount(int* count) override { return Of(f_.device_count(count)); }
   CudaResult Describe(int ordinal, CudaDevice* device) override {
     AnyDeviceProperties properties = {};
-    if (const CudaResult result = Of(f_.properties(&properties, ordinal)); result != CudaResult::kSuccess) {
-      return result;
-    }
+    const CudaResult result = Of(f_.properties(&properties, ordinal));
+    if (result != CudaResult::kSuccess) return result;
     device->name.assign(properties.name, strnlen(properties.name, sizeof properties.name));
     std::memcpy(device->uuid.data(), properties.uuid, sizeof properties.uuid);
-    char pci[32] = {};
-    const CudaResult result = Of(f_.pci(pci, sizeof pci, ordinal));
-    device->pci = pci;
     return result;
   }
   CudaResult SetDevice(int ordinal) override { return Of(f_.set_device(ordinal)); }
@@ -115,11 +105,6 @@ class CudaLibrary final : public CudaApi {
   }
   CudaResult QueryEvent(CudaEvent event) override { return Of(f_.query_event(event)); }
 
-  CudaResult CreateStream(CudaStream* stream) override {
-    return Of(f_.create_stream(stream, cudaStreamNonBlocking));
-  }
-  CudaResult DestroyStream(CudaStream stream) override { return Of(f_.destroy_stream(stream)); }
-  CudaResult Synchronize(CudaStream stream) override { return Of(f_.synchronize(stream)); }
   CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) override {
     return Of(f_.copy(to, from, bytes, cudaMemcpyDefault, stream));
   }
@@ -127,9 +112,6 @@ class CudaLibrary final : public CudaApi {
     return Of(f_.allocate_on(memory, bytes, stream));
   }
   CudaResult FreeOn(void* memory, CudaStream stream) override { return Of(f_.free_on(memory, stream)); }
-
-  CudaResult Allocate(void** memory, size_t bytes) override { return Of(f_.allocate(memory, bytes)); }
-  CudaResult Free(void* memory) override { return Of(f_.free(memory)); }
 
   std::string Explain(CudaResult result) const override {
     return f_.error_string(static_cast<cudaError_t>(result));

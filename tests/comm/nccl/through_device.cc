@@ -9,7 +9,7 @@ namespace {
 // The caller's buffers on the device, for one call.
 class Mirror {
  public:
-  explicit Mirror(CudaApi& cuda) : cuda_(cuda) { Check(cuda_.CreateStream(&stream_)); }
+  explicit Mirror(ComputingCuda& cuda) : cuda_(cuda) { Check(cuda_.CreateStream(&stream_)); }
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;
   ~Mirror() {
@@ -61,7 +61,7 @@ class Mirror {
       result_ = Fail(Code::kInternal, "{}", cuda_.Explain(result));
   }
 
-  CudaApi& cuda_;
+  ComputingCuda& cuda_;
   CudaStream stream_ = nullptr;
   std::list<Copy> copies_;
   Status result_;
@@ -69,7 +69,7 @@ class Mirror {
 
 class ThroughDevice final : public Communicator {
  public:
-  ThroughDevice(std::unique_ptr<Communicator> inner, std::shared_ptr<CudaApi> cuda)
+  ThroughDevice(std::unique_ptr<Communicator> inner, std::shared_ptr<ComputingCuda> cuda)
       : inner_(std::move(inner)), cuda_(std::move(cuda)) {}
 
   int rank() const override { return inner_->rank(); }
@@ -105,13 +105,13 @@ class ThroughDevice final : public Communicator {
 
  private:
   const std::unique_ptr<Communicator> inner_;
-  const std::shared_ptr<CudaApi> cuda_;
+  const std::shared_ptr<ComputingCuda> cuda_;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> MakeThroughDevice(std::unique_ptr<Communicator> inner,
-                                                std::shared_ptr<CudaApi> cuda) {
+                                                std::shared_ptr<ComputingCuda> cuda) {
   return std::make_unique<ThroughDevice>(std::move(inner), std::move(cuda));
 }
 

@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "comm/communicator.h"
-#include "comm/nccl/libraries/cuda_api.h"
+#include "tests/comm/nccl/computing_cuda.h"
 
 namespace muster::nccl {
 
 // `inner` is the result's.
 std::unique_ptr<Communicator> MakeThroughDevice(std::unique_ptr<Communicator> inner,
-                                                std::shared_ptr<CudaApi> cuda);
+                                                std::shared_ptr<ComputingCuda> cuda);
 
 }  // namespace muster::nccl

@@ -83,10 +83,6 @@ int cudaGetDeviceProperties(char* properties, int device) {
   std::memcpy(properties + 256, described.uuid.data(), described.uuid.size());
   return result;
 }
-int cudaDeviceGetPCIBusId(char* id, int length, int) {
-  std::strncpy(id, "0000:01:00.0", static_cast<size_t>(length));
-  return 0;
-}
 // The kind of memory comes first, the GPU behind it.
 int cudaPointerGetAttributes(int* attributes, const void* pointer) {
   muster::nccl::CudaMemory memory;
