@@ -63,7 +63,6 @@ class NcclApi {
   virtual ~NcclApi() = default;
 
   virtual NcclVersion version() const = 0;
-  virtual std::string path() const = 0;  // of the file that was loaded
 
   // Opens a port and starts a thread in this process that connects the ranks; needs no GPU.
   [[nodiscard]] virtual NcclResult GetUniqueId(NcclId* id) = 0;

@@ -72,11 +72,9 @@ ncclConfig_t NonBlocking() {
 
 class NcclLibrary final : public NcclApi {
  public:
-  NcclLibrary(std::string path, NcclVersion version, const Functions& functions)
-      : path_(std::move(path)), version_(version), f_(functions) {}
+  NcclLibrary(NcclVersion version, const Functions& functions) : version_(version), f_(functions) {}
 
   NcclVersion version() const override { return version_; }
-  std::string path() const override { return path_; }
 
   NcclResult GetUniqueId(NcclId* id) override {
     ncclUniqueId theirs = {};
@@ -145,7 +143,6 @@ class NcclLibrary final : public NcclApi {
   }
 
  private:
-  const std::string path_;
   const NcclVersion version_;
   const Functions f_;
 };
@@ -162,7 +159,7 @@ Result<std::unique_ptr<NcclApi>> LoadNccl(const LibraryFiles& files) {
   }
   MUSTER_TRY(const NcclVersion version, CheckVersion(*library));
   MUSTER_TRY(const Functions functions, FindFunctions<Functions>(*library));
-  return std::make_unique<NcclLibrary>(library->path(), version, functions);
+  return std::make_unique<NcclLibrary>(version, functions);
 }
 
 }  // namespace muster::nccl

@@ -37,7 +37,6 @@ class ComputingNccl final : public NcclApi {
       : fabric_(std::move(fabric)), gpu_(std::move(gpu)), rank_(rank) {}
 
   NcclVersion version() const override { return claimed; }
-  std::string path() const override { return "/fake/libnccl.so.2"; }
   NcclResult GetUniqueId(NcclId* id) override;
   NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override;
   NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override;

@@ -28,7 +28,6 @@ TEST(RealNccl, SaysItsVersionAndWhatItCanDo) {
   const auto nccl = TheNccl();
   ASSERT_TRUE(nccl);
   EXPECT_TRUE(nccl->version().AtLeast(kLeastNccl));
-  EXPECT_THAT(nccl->path(), HasSubstr("libnccl.so.2"));
   EXPECT_EQ(nccl->HasInitScalable(), nccl->version().AtLeast({2, 23, 0}));
   EXPECT_EQ(nccl->Describe(NcclResult::kSuccess), "no error");
 }
