@@ -25,6 +25,11 @@ constexpr Duration kKnownToAllThere = std::chrono::seconds(7);
 // Two attempts of 1.5 s to reach a node, and what the root of a failed group does besides.
 constexpr Duration kSilentNodesKnown = std::chrono::seconds(4);
 
+// The root of a failed group stays for late ranks (JoinRequest::late_nodes, 10 s). A leader without a parent tries each node above for
+// JoinRequest::leader_patience, 3 s: with more nodes than these it finds the root gone. No launch is as deep: with kFanOut its fourth level
+// begins at 1.4 million nodes.
+constexpr size_t kMostAbove = 4;
+
 // The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
 std::set<int> RanksIn(const std::string& message) {
   static const std::regex pattern(R"((?:ranks?|missing|,) ([0-9,-]+)|n[0-9]+: ([0-9,-]+))");
@@ -89,6 +94,7 @@ class Judgement {
     for (const Outcome& outcome : outcomes_) {
       const auto found = known.find(PlanOf(outcome).launch);
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
+      if (IsTooDeep(outcome)) continue;
       // A rank that takes the root's place does not know which leaders the root had accepted: they have ended. In a star this is
       // rare.
       const bool star = scenario_.launches[static_cast<size_t>(found->first)].fan_out == rendezvous::kFanOut;
@@ -237,7 +243,7 @@ class Judgement {
     const std::string text = ToString(*outcome.failure);
     const std::set<int> named = RanksIn(text);
     const bool true_one = std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
-    if (damage.causes <= 1 && !named.empty() && !true_one)
+    if (damage.causes <= 1 && !named.empty() && !true_one && !IsTooDeep(outcome))
       Add(fmt::format("blames: {}: {}", Name(outcome), text));
     if (damage.causes > 1 || !outcome.formed) return;
     const auto [first, is_first] = failures_.emplace(outcome.group_id, text);
@@ -258,6 +264,13 @@ class Judgement {
     const Launch& launch = scenario_.launches[static_cast<size_t>(plan.launch)];
     const bool several_nodes = launch.node_of_rank.front() != launch.node_of_rank.back();
     return outcome.wrong_secret && several_nodes && launch.knows_local_ranks && plan.local_rank == 0;
+  }
+
+  bool IsTooDeep(const Outcome& outcome) const {
+    const ProcessPlan& plan = PlanOf(outcome);
+    const size_t fan_out = scenario_.launches[static_cast<size_t>(plan.launch)].fan_out;
+    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes), fan_out);
+    return !outcome.formed && tree.Above(static_cast<size_t>(plan.node)).size() > kMostAbove;
   }
 
   const ProcessPlan& PlanOf(const Outcome& outcome) const { return scenario_.processes[outcome.number]; }
