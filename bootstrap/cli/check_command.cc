@@ -106,13 +106,11 @@ CommandText AddCheckCommand(CLI::App& command, Run& run) {
   command.option_defaults()->group(kOutput);
   command.add_flag("--json", flags->json, "print one JSON object, on rank 0");
   command.add_flag("--quick", flags->quick, "leave the measurement of bandwidth out");
-  command.callback([shared, flags, &run] {
-    run = [shared, flags] {
-      bool reports = true;
-      const Result<int> status = Check(*shared, *flags, reports);
-      return status ? *status : ReportError(status.error(), flags->json && reports);
-    };
-  });
+  run = [shared, flags] {
+    bool reports = true;
+    const Result<int> status = Check(*shared, *flags, reports);
+    return StatusOf(status, flags->json && reports);
+  };
   return kText;
 }
 

@@ -42,12 +42,7 @@ CommandText AddConfigCommand(CLI::App& command, Run& run) {
   command.option_defaults()->group(kOutput);
   command.add_flag("--json", flags->json, "print one JSON object");
   command.add_flag("--explain", flags->explain, "print the origin of each value");
-  command.callback([shared, flags, &run] {
-    run = [shared, flags] {
-      const Result<int> status = ShowConfiguration(*shared, *flags);
-      return status ? *status : ReportError(status.error(), flags->json);
-    };
-  });
+  run = [shared, flags] { return StatusOf(ShowConfiguration(*shared, *flags), flags->json); };
   return kText;
 }
 

@@ -55,12 +55,7 @@ CommandText AddDoctorCommand(CLI::App& command, Run& run) {
   const auto json = std::make_shared<bool>(false);
   command.option_defaults()->group(kOutput);
   command.add_flag("--json", *json, "print one JSON object");
-  command.callback([shared, json, &run] {
-    run = [shared, json] {
-      const Result<int> status = Examine(*shared, *json);
-      return status ? *status : ReportError(status.error(), *json);
-    };
-  });
+  run = [shared, json] { return StatusOf(Examine(*shared, *json), *json); };
   return kText;
 }
 

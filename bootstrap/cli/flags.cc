@@ -162,6 +162,10 @@ int ReportError(const Error& error, bool json) {
   return ExitStatus(error.code);
 }
 
+int StatusOf(const Result<int>& result, bool json) {
+  return result ? *result : ReportError(result.error(), json);
+}
+
 void ExportSettings(const join::StartOptions& asked, run::Variables& variables) {
   if (asked.config_file) {
     std::error_code error;

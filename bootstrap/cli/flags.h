@@ -60,6 +60,8 @@ std::string ErrorAsJson(const Error& error);
 
 // "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
 int ReportError(const Error& error, bool json = false);
+// The exit status of a command that gave `result`; reports its error.
+int StatusOf(const Result<int>& result, bool json = false);
 
 // For a program in a world of one, which has no supervisor's socket to request the configuration: --config
 // becomes MUSTER_CONFIG (an absolute path), --set KEY=VALUE the key's own variable, so that muster::Init

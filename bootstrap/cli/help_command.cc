@@ -76,17 +76,13 @@ CommandText AddHelpCommand(CLI::App& command, Run& run) {
   command.add_option("TOPIC", *topic, "a command, exit-status, keys, or a key of the configuration")
       ->type_name("");
   command.add_flag("--json", *json, "print the manual of all commands and keys as one JSON object");
-  command.callback([&command, topic, json, &run] {
-    const CLI::Option* colour = command.get_option("--color");
-    run = [topic, json, colour = colour->count() > 0 ? colour->results().back() : std::string()] {
-      if (*json) {
-        fmt::print("{}", ManualJson(Commands()));
-        return 0;
-      }
-      const Result<int> status = ShowHelp(*topic, colour);
-      return status ? *status : ReportError(status.error());
-    };
-  });
+  run = [&command, topic, json] {
+    if (*json) {
+      fmt::print("{}", ManualJson(Commands()));
+      return 0;
+    }
+    return StatusOf(ShowHelp(*topic, ColourOf(command)));
+  };
   return kText;
 }
 

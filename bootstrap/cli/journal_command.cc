@@ -107,13 +107,8 @@ CommandText AddJournalCommand(CLI::App& command, Run& run) {
   command.add_flag("--csv", flags->csv, "print a line of CSV for each item")->excludes(json);
   command.add_flag("-0,--zero", flags->zero,
                    "with merge: write a NUL byte after each result instead of a newline");
-  command.callback([flags, &run] {
-    run = [flags] {
-      const Result<int> status = ShowJournal(*flags);
-      // Lines of records are on standard output already when merge finds an item without one.
-      return status ? *status : ReportError(status.error(), flags->json && flags->action != "merge");
-    };
-  });
+  // Lines of records are on standard output already when merge finds an item without one.
+  run = [flags] { return StatusOf(ShowJournal(*flags), flags->json && flags->action != "merge"); };
   return kText;
 }
 

@@ -207,12 +207,7 @@ CommandText AddLaunchCommand(CLI::App& command, Run& run) {
   command.add_flag("--until-stdin-closes", launch->until_stdin_closes,
                    "end the ranks when the standard input closes; CMD has none");
   AddProgram(command, {launch, &launch->command});
-  command.callback([flags, launch, &run] {
-    run = [flags, launch] {
-      const Result<int> status = Launch(*flags, *launch);
-      return status ? *status : ReportError(status.error());
-    };
-  });
+  run = [flags, launch] { return StatusOf(Launch(*flags, *launch)); };
   return kText;
 }
 

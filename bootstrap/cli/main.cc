@@ -117,10 +117,8 @@ int Main(int argc, char** argv) {
       app.parse(*std::move(words));
     }
   } catch (const CLI::CallForHelp&) {
-    const CLI::Option* own = command == nullptr ? nullptr : command->get_option("--color");
-    if (own != nullptr && own->count() > 0) colour = own->results().back();
-    const Result<int> status = ShowHelp(row == nullptr ? "" : row->name, colour);
-    return status ? *status : ReportError(status.error());
+    const std::string own = command == nullptr ? "" : ColourOf(*command);
+    return StatusOf(ShowHelp(row == nullptr ? "" : row->name, own.empty() ? colour : own));
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --version
   } catch (const CLI::ParseError& error) {

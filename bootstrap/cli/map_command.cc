@@ -156,13 +156,11 @@ CommandText AddMapCommand(CLI::App& command, Run& run) {
   AddLaunchFlags(command, shared);
   const auto flags = std::make_shared<MapFlags>();
   AddMapFlags(command, flags);
-  command.callback([shared, flags, &run] {
-    run = [shared, flags] {
-      bool reports = true;
-      const Result<int> status = Map(*shared, *flags, reports);
-      return status ? *status : ReportError(status.error(), flags->json && reports);
-    };
-  });
+  run = [shared, flags] {
+    bool reports = true;
+    const Result<int> status = Map(*shared, *flags, reports);
+    return StatusOf(status, flags->json && reports);
+  };
   return kText;
 }
 

@@ -72,12 +72,7 @@ CommandText AddResolveCommand(CLI::App& command, Run& run) {
       .add_option("--env-file", flags->env_file,
                   "read the environment from FILE, NAME=VALUE lines, instead of this process")
       ->type_name("FILE");
-  command.callback([shared, flags, &run] {
-    run = [shared, flags] {
-      const Result<int> status = Resolve(*shared, *flags);
-      return status ? *status : ReportError(status.error(), flags->json);
-    };
-  });
+  run = [shared, flags] { return StatusOf(Resolve(*shared, *flags), flags->json); };
   return kText;
 }
 

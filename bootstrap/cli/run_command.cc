@@ -48,12 +48,7 @@ CommandText AddRunCommand(CLI::App& command, Run& run) {
   AddRestartFlag(command, {wanted, &wanted->max_restarts});
   AddDryRunFlags(command, {wanted, &wanted->dry_run}, {wanted, &wanted->json});
   AddProgram(command, {wanted, &wanted->command});
-  command.callback([flags, wanted, &run] {
-    run = [flags, wanted] {
-      const Result<int> status = RunSupervised(*flags, *wanted);
-      return status ? *status : ReportError(status.error());
-    };
-  });
+  run = [flags, wanted] { return StatusOf(RunSupervised(*flags, *wanted)); };
   return kRunText;
 }
 
@@ -65,13 +60,10 @@ CommandText AddOnceCommand(CLI::App& command, Run& run) {
   const auto per_node = std::make_shared<bool>(false);
   command.add_flag("--per-node", *per_node, "run CMD in the first process of each node");
   AddProgram(command, {wanted, &wanted->command})->required();
-  command.callback([flags, wanted, per_node, &run] {
-    run = [flags, wanted, per_node] {
-      wanted->who = *per_node ? run::WhoRuns::kFirstOfEachNode : run::WhoRuns::kFirstRank;
-      const Result<int> status = RunSupervised(*flags, *wanted);
-      return status ? *status : ReportError(status.error());
-    };
-  });
+  run = [flags, wanted, per_node] {
+    wanted->who = *per_node ? run::WhoRuns::kFirstOfEachNode : run::WhoRuns::kFirstRank;
+    return StatusOf(RunSupervised(*flags, *wanted));
+  };
   return kOnceText;
 }
 

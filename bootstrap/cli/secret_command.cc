@@ -1,8 +1,6 @@
 // muster secret: a fresh 256-bit job secret.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "comm/auth/secret.h"
@@ -19,15 +17,13 @@ constexpr CommandText kText = {
 
 }  // namespace
 
-CommandText AddSecretCommand(CLI::App& command, Run& run) {
-  command.callback([&run] {
-    run = [] {
-      const Result<auth::JobSecret> secret = auth::JobSecret::Generate();
-      if (!secret) return ReportError(secret.error());
-      fmt::print("{}\n", secret->Text());
-      return 0;
-    };
-  });
+CommandText AddSecretCommand(CLI::App& /*command*/, Run& run) {
+  run = [] {
+    const Result<auth::JobSecret> secret = auth::JobSecret::Generate();
+    if (!secret) return ReportError(secret.error());
+    fmt::print("{}\n", secret->Text());
+    return 0;
+  };
   return kText;
 }
 

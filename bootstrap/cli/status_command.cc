@@ -190,12 +190,7 @@ CommandText AddStatusCommand(CLI::App& command, Run& run) {
                   "with --stacks: print the stacks of these ranks, for example 5,12-15")
       ->type_name("LIST")
       ->needs(stacks);
-  command.callback([flags, &run] {
-    run = [flags] {
-      const Result<int> status = ShowStatus(*flags);
-      return status ? *status : ReportError(status.error(), flags->json);
-    };
-  });
+  run = [flags] { return StatusOf(ShowStatus(*flags), flags->json); };
   return kText;
 }
 

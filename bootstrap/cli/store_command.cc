@@ -144,12 +144,7 @@ CommandText AddStoreCommand(CLI::App& command, Run& run) {
       ->type_name("HOST[:PORT]");
   command.option_defaults()->group(kOutput);
   command.add_flag("--json", flags->json, "print the address as one JSON object");
-  command.callback([flags, &run] {
-    run = [flags] {
-      const Result<int> status = ServeStore(*flags);
-      return status ? *status : ReportError(status.error(), flags->json);
-    };
-  });
+  run = [flags] { return StatusOf(ServeStore(*flags), flags->json); };
   return kText;
 }
 

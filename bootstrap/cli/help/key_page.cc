@@ -11,7 +11,6 @@ namespace {
 constexpr size_t kDefaultColumn = 28;  // behind the longest path
 
 std::string TypeOf(const config::Key& key) {
-  if (!key.choices.empty()) return fmt::format("one of {}", fmt::join(key.choices, ", "));
   if (key.minimum > Duration::zero())
     return fmt::format("{}, at least {}", config::TypeName(key), FormatDuration(key.minimum));
   return config::TypeName(key);

@@ -62,6 +62,11 @@ void AddHelpOptions(CLI::App& command) {
       CLI::IsMember({"auto", "always", "never"}).description(""));
 }
 
+std::string ColourOf(const CLI::App& command) {
+  const CLI::Option* colour = command.get_option("--color");
+  return colour->count() > 0 ? colour->results().back() : std::string();
+}
+
 CommandManual Describe(const CommandRow& row) {
   CLI::App command("", std::string(row.name));
   command.set_help_flag("-h,--help", kHelpText)->group(kAdvanced);

@@ -32,7 +32,7 @@ struct CommandRow {
   std::string_view name;
   std::string_view group;    // of the first page
   std::string_view summary;  // one line in the imperative
-  // Adds the options to `command`, and a callback that puts the work into `run`, which gives the exit status.
+  // Adds the options to `command`, and puts the work into `run`, which gives the exit status. Not yet parsed.
   CommandText (*add)(CLI::App& command, Run& run);
 };
 
@@ -71,6 +71,8 @@ CommandManual Describe(const CommandRow& row);
 
 // --color, which every command has beside --help; not described.
 void AddHelpOptions(CLI::App& command);
+// The value of --color; empty if it is not given.
+std::string ColourOf(const CLI::App& command);
 
 // The options of `muster` itself.
 std::span<const OptionManual> TopOptions();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "comm/base/parse.h"
+
 namespace muster::cli {
 namespace {
 
@@ -40,25 +42,18 @@ std::string Section(std::string_view title, std::string_view body, const Style& 
 // Never wrapped: a line is to be copied.
 std::string Lines(std::string_view lines) {
   std::string text;
-  while (!lines.empty()) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    text.append(kIndent, ' ').append(lines.substr(0, end)) += '\n';
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+  for (const std::string_view line : Split(lines, '\n')) text.append(kIndent, ' ').append(line) += '\n';
   return text;
 }
 
 std::string Statuses(std::string_view lines, const Style& style) {
+  if (lines.empty()) return {};
   std::string text;
-  while (!lines.empty()) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = lines.substr(0, end);
+  for (const std::string_view line : Split(lines, '\n')) {
     const size_t space = std::min(line.find(' '), line.size() - 1);
     text += Entry(line.substr(0, space), line.substr(space + 1), kStatusColumn, style);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
   }
-  if (!text.empty()) text += Entry("other", "as muster help exit-status prints", kStatusColumn, style);
-  return text;
+  return text + Entry("other", "as muster help exit-status prints", kStatusColumn, style);
 }
 
 }  // namespace
