@@ -5,9 +5,7 @@
 #include <string_view>
 
 #include "bootstrap/config/explain.h"
-#include "bootstrap/config/launchers_page.h"
-#include "bootstrap/config/reference.h"
-#include "bootstrap/config/schema.h"
+#include "bootstrap/config/generated.h"
 
 int main(int argc, char** argv) {
   const std::string_view what = argc == 2 ? argv[1] : "";

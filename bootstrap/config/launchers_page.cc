@@ -1,4 +1,4 @@
-#include "bootstrap/config/launchers_page.h"
+#include "bootstrap/config/generated.h"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "bootstrap/config/checks.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/nearest.h"
 #include "bootstrap/config/text/quote.h"
@@ -266,6 +265,44 @@ Status ApplySet(const std::string& set, EffectiveConfig& effective) {
                     fmt::format("write --set {}", ShellQuoted(*entry)));
   }
   return ApplySingle(*key, set.substr(equals + 1), "--set " + path, "--set", effective);
+}
+
+// --- The conditions between keys, once all have their values ---
+
+// "liveness.dead_after is 3s (--set)".
+std::string Describe(const EffectiveConfig& effective, std::string_view path) {
+  const Key& key = *FindKey(path);
+  return fmt::format("{} is {} ({})", path, YamlValue(key, effective.config),
+                     effective.origins.at(std::string(path)));
+}
+
+Status CheckOrder(const EffectiveConfig& effective, std::string_view shorter, std::string_view longer,
+                  bool holds) {
+  if (holds) return {};
+  return WithHint(
+      Fail(Code::kConfiguration, "{}, but {}", Describe(effective, shorter), Describe(effective, longer)),
+      fmt::format("set {} below {}", shorter, longer));
+}
+
+// All other timeouts need no order: each phase ends at its own, and the earlier of two wins.
+Status CheckConfig(const EffectiveConfig& effective) {
+  constexpr uint16_t kFirstUnprivilegedPort = 1024;
+  const Config& config = effective.config;
+  MUSTER_CHECK(CheckOrder(effective, "liveness.heartbeat", "liveness.suspect_after",
+                          config.liveness.heartbeat < config.liveness.suspect_after));
+  MUSTER_CHECK(CheckOrder(effective, "liveness.suspect_after", "liveness.dead_after",
+                          config.liveness.suspect_after < config.liveness.dead_after));
+  if (config.rendezvous.ports.last < kFirstUnprivilegedPort) {
+    return WithHint(Fail(Code::kConfiguration, "{}: all below 1024", Describe(effective, "rendezvous.ports")),
+                    "give ports from 1024 on: only root may listen below");
+  }
+  if (config.rendezvous.protect == Protect::kAll && config.rendezvous.auth == AuthMethod::kNone) {
+    return WithHint(
+        Fail(Code::kConfiguration, "{}, but {}", Describe(effective, "rendezvous.protect"),
+             Describe(effective, "rendezvous.auth")),
+        "set rendezvous.auth: munge or secret, which gives the keys, or rendezvous.protect: control");
+  }
+  return {};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "bootstrap/config/reference.h"
+#include "bootstrap/config/generated.h"
 
 #include <fmt/core.h>
 

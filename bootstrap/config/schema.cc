@@ -1,4 +1,4 @@
-#include "bootstrap/config/schema.h"
+#include "bootstrap/config/generated.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,6 @@
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/config/value.h"
-#include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster::config {
 namespace {

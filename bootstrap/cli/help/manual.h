@@ -32,7 +32,7 @@ struct CommandRow {
   std::string_view name;
   std::string_view group;    // of the first page
   std::string_view summary;  // one line in the imperative
-  // Adds the options to `command`, and puts the work into `run`, which gives the exit status. Not yet parsed.
+  // Adds the options to `command`, and puts the work into `run`, which gives the exit status once they are parsed.
   CommandText (*add)(CLI::App& command, Run& run);
 };
 

@@ -1,5 +1,3 @@
-#include "bootstrap/config/checks.h"
-
 #include <gtest/gtest.h>
 
 #include <string>

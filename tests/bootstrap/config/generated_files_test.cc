@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "bootstrap/config/explain.h"
-#include "bootstrap/config/launchers_page.h"
+#include "bootstrap/config/generated.h"
 #include "bootstrap/config/load.h"
-#include "bootstrap/config/reference.h"
-#include "bootstrap/config/schema.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/read_file.h"
 #include "bootstrap/config/yaml_tree.h"

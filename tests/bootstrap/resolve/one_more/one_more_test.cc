@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "bootstrap/config/launchers_page.h"
-#include "bootstrap/config/schema.h"
+#include "bootstrap/config/generated.h"
 #include "bootstrap/join/meeting.h"
 #include "bootstrap/resolve/detect.h"
 #include "bootstrap/resolve/launchers/launchers.h"
