@@ -62,8 +62,7 @@ void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags
       .add_option_function<std::string>(
           "--stdin", [set](const std::string& who) { set("run.stdin=" + who); },
           "the ranks that have the standard input: rank 0, all (a copy each) or none; auto: rank 0 if this "
-          "muster "
-          "starts several ranks, else all")
+          "muster starts several ranks, else all")
       ->type_name("rank0|all|none|auto")
       ->check(CLI::IsMember({"rank0", "all", "none", "auto"}).description(""));
   command

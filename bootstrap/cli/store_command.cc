@@ -67,8 +67,7 @@ Result<net::SocketAddress> AddressOf(net::EventLoop& loop, const Endpoint& endpo
   if (endpoint.host != "localhost") {
     LogWarning(
         "--listen \"{0}\": {0} is {1} on this node, which other nodes cannot reach; give an address of this "
-        "machine "
-        "instead of its name if they must",
+        "machine instead of its name if they must",
         endpoint.host, addresses.front().Host());
   }
   return addresses.front();

@@ -1,7 +1,6 @@
-#include "bootstrap/config/generated.h"
-
 #include <fmt/core.h>
 
+#include "bootstrap/config/generated.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/placeholders.h"
 #include "bootstrap/config/text/quote.h"

@@ -1,9 +1,8 @@
-#include "bootstrap/config/generated.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "bootstrap/config/generated.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/config/value.h"
@@ -29,69 +28,64 @@ constexpr std::string_view kHead = R"({
   },
 )";
 
-// --- The constraint of each type, without braces. ---
+// --- The constraint of each type, without braces. Empty: the values are words. ---
 
-std::string Enumeration(const std::vector<std::string_view>& words) {
-  return fmt::format(R"("enum": [{}])", Joined(words, ", ", JsonQuoted));
-}
-
-// The only placeholder is the launcher's name.
-std::string Constraint(const Key&, const std::string&, const resolve::LauncherTable& launchers) {
-  std::vector<std::string_view> words = {"auto"};
-  for (const resolve::Launcher* launcher : launchers) words.push_back(launcher->name);
-  return Enumeration(words);
-}
-std::string Constraint(const Key&, const std::optional<std::string>&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<std::optional<std::string>>&) {
   return R"("type": ["string", "null"], "minLength": 1)";
 }
-std::string Constraint(const Key&, const std::optional<Endpoint>&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<std::optional<Endpoint>>&) {
   return R"("type": ["string", "null"], "pattern": "^([^:/\\[\\]\\s]+|\\[[^/\\[\\]\\s]+\\]):[0-9]+$")";
 }
-std::string Constraint(const Key&, const PortRange&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<PortRange>&) {
   return R"("type": ["string", "integer"], "pattern": "^[0-9]+(-[0-9]+)?$", "minimum": 1, "maximum": 65535)";
 }
-std::string Constraint(const Key&, const RunThreads&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<RunThreads>&) {
   return R"("anyOf": [{"enum": ["auto", "none"]}, {"type": "integer", "minimum": 1, "maximum": 65536}])";
 }
-std::string Constraint(const Key&, const Duration&, const resolve::LauncherTable&) {
-  return R"("$ref": "#/$defs/duration")";
-}
-std::string Constraint(const Key&, const std::optional<Duration>&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<Duration>&) { return R"("$ref": "#/$defs/duration")"; }
+std::string_view Constraint(const FieldOf<std::optional<Duration>>&) {
   return R"("anyOf": [{"$ref": "#/$defs/duration"}, {"type": "null"}])";
 }
-std::string Constraint(const Key&, const int&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<int>&) {
   return R"("type": "integer", "minimum": 0, "maximum": 1000000)";
 }
-std::string Constraint(const Key&, const MapItems&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<MapItems>&) {
   return R"("anyOf": [{"type": ["string", "null"], "minLength": 1}, )"
          R"({"type": "array", "minItems": 1, "items": {"anyOf": [{"$ref": "#/$defs/scalar"}, )"
          R"({"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/scalar"}}]}}, )"
          R"({"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [{"$ref": "#/$defs/scalar"}, )"
          R"({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/scalar"}}]}}])";
 }
-std::string Constraint(const Key&, const MapSlots&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<MapSlots>&) {
   return R"("type": ["integer", "object"], "minimum": 1, "maximum": 4096, "additionalProperties": false, )"
          R"("properties": {"count": {"type": "integer", "minimum": 1, "maximum": 4096}, )"
          R"("gpus": {"type": "integer", "minimum": 0, "maximum": 4096}, )"
          R"("cores": {"type": "integer", "minimum": 0, "maximum": 4096}})";
 }
-std::string Constraint(const Key&, const Includes&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<Includes>&) {
   return R"("anyOf": [{"type": ["string", "null"], "minLength": 1}, )"
          R"({"type": "array", "items": {"type": "string", "minLength": 1}}])";
 }
-std::string Constraint(const Key&, const bool&, const resolve::LauncherTable&) {
-  return R"("type": "boolean")";
-}
-std::string Constraint(const Key&, const TextList&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<bool>&) { return R"("type": "boolean")"; }
+std::string_view Constraint(const FieldOf<TextList>&) {
   return R"("type": "array", "items": {"$ref": "#/$defs/scalar"})";
 }
-std::string Constraint(const Key&, const TextMap&, const resolve::LauncherTable&) {
+std::string_view Constraint(const FieldOf<TextMap>&) {
   return R"("type": "object", "propertyNames": {"pattern": "^[^=]+$"}, "additionalProperties": {"$ref": "#/$defs/scalar"})";
 }
-template <typename Enum>
-requires std::is_enum_v<Enum> std::string Constraint(const Key& key, const Enum&,
-                                                     const resolve::LauncherTable&) {
+template <typename WordType>
+requires std::is_enum_v<WordType> || std::is_same_v<WordType, std::string> std::string_view Constraint(
+    const FieldOf<WordType>&) {
+  return {};
+}
+
+// Of an enumeration; else those of the key `launcher`.
+std::vector<std::string_view> WordsOf(const Key& key, const resolve::LauncherTable& launchers) {
   std::vector<std::string_view> words;
+  if (key.choices.empty()) {
+    words = {"auto"};
+    for (const resolve::Launcher* launcher : launchers) words.push_back(launcher->name);
+  }
   for (const std::string_view choice : key.choices) {
     if (std::ranges::find(key.special_words, choice, &SpecialWord::word) == key.special_words.end())
       words.push_back(choice);
@@ -99,13 +93,14 @@ requires std::is_enum_v<Enum> std::string Constraint(const Key& key, const Enum&
   for (const SpecialWord& special : key.special_words) {
     if (special.refusal.empty()) words.push_back(special.word);
   }
-  return Enumeration(words);
+  return words;
 }
 
 std::string Property(const Key& key, std::string_view indent, const resolve::LauncherTable& launchers) {
   const Config defaults;
-  const std::string constraint = std::visit(
-      [&](const auto& field) { return Constraint(key, field.of(defaults), launchers); }, key.field);
+  std::string constraint(std::visit([](const auto& field) { return Constraint(field); }, key.field));
+  if (constraint.empty())
+    constraint = fmt::format(R"("enum": [{}])", Joined(WordsOf(key, launchers), ", ", JsonQuoted));
   return fmt::format("{}{}: {{{}, \"default\": {}, \"description\": {}}}", indent,
                      JsonQuoted(NameOf(key.path)), constraint, JsonValue(key, defaults), JsonQuoted(key.doc));
 }

@@ -32,25 +32,36 @@ Result<std::string> Scalar(std::string_view expected, const YamlNode& value) {
   return value.text;
 }
 
-// --- How each type is called. The overloads are chosen by the field's type. ---
+// --- What each type is, by the key's field. ---
 
-std::string NameOfType(const Key&, const std::string&) { return "a name"; }
-std::string NameOfType(const Key&, const std::optional<std::string>&) { return "text or null"; }
-std::string NameOfType(const Key&, const std::optional<Endpoint>&) { return "host:port or null"; }
-std::string NameOfType(const Key&, const PortRange&) { return "first-last or one port"; }
-std::string NameOfType(const Key&, const RunThreads&) { return "auto, none or a number"; }
-std::string NameOfType(const Key&, const Duration&) { return "a duration"; }
-std::string NameOfType(const Key&, const std::optional<Duration>&) { return "a duration or null"; }
-std::string NameOfType(const Key&, const int&) { return "a number"; }
-std::string NameOfType(const Key&, const MapItems&) { return "a file, a list, a map of lists, or null"; }
-std::string NameOfType(const Key&, const MapSlots&) { return "a number, or a map of count, gpus, cores"; }
-std::string NameOfType(const Key&, const Includes&) { return "a file, a list of files, or null"; }
-std::string NameOfType(const Key&, const bool&) { return "true or false"; }
-std::string NameOfType(const Key&, const TextList&) { return "a list of text"; }
-std::string NameOfType(const Key&, const TextMap&) { return "a map of text"; }
+struct TypeFacts {
+  std::string_view name = {};  // how it is called; of an enumeration: its choices
+  bool nullable = false;
+  bool collection = false;
+};
+TypeFacts FactsOf(const FieldOf<std::string>&) { return {"a name"}; }
+TypeFacts FactsOf(const FieldOf<std::optional<std::string>>&) { return {"text or null", true}; }
+TypeFacts FactsOf(const FieldOf<std::optional<Endpoint>>&) { return {"host:port or null", true}; }
+TypeFacts FactsOf(const FieldOf<PortRange>&) { return {"first-last or one port"}; }
+TypeFacts FactsOf(const FieldOf<RunThreads>&) { return {"auto, none or a number"}; }
+TypeFacts FactsOf(const FieldOf<Duration>&) { return {"a duration"}; }
+TypeFacts FactsOf(const FieldOf<std::optional<Duration>>&) { return {"a duration or null", true}; }
+TypeFacts FactsOf(const FieldOf<int>&) { return {"a number"}; }
+TypeFacts FactsOf(const FieldOf<MapItems>&) {
+  return {"a file, a list, a map of lists, or null", true, true};
+}
+TypeFacts FactsOf(const FieldOf<MapSlots>&) {
+  return {"a number, or a map of count, gpus, cores", false, true};
+}
+TypeFacts FactsOf(const FieldOf<Includes>&) { return {"a file, a list of files, or null"}; }
+TypeFacts FactsOf(const FieldOf<bool>&) { return {"true or false"}; }
+TypeFacts FactsOf(const FieldOf<TextList>&) { return {"a list of text", false, true}; }
+TypeFacts FactsOf(const FieldOf<TextMap>&) { return {"a map of text", false, true}; }
 template <typename Enum>
-requires std::is_enum_v<Enum> std::string NameOfType(const Key& key, const Enum&) {
-  return fmt::format("one of {}", fmt::join(key.choices, ", "));
+requires std::is_enum_v<Enum> TypeFacts FactsOf(const FieldOf<Enum>&) { return {}; }
+
+TypeFacts FactsOf(const Key& key) {
+  return std::visit([](const auto& field) { return FactsOf(field); }, key.field);
 }
 
 // --- Reading. ---
@@ -423,22 +434,12 @@ std::string YamlValue(const Key& key, const Config& config) { return WriteField(
 std::string JsonValue(const Key& key, const Config& config) { return WriteField(key, config, JsonQuoted); }
 
 std::string TypeName(const Key& key) {
-  const Config config;
-  return std::visit([&](const auto& field) { return NameOfType(key, field.of(config)); }, key.field);
+  const std::string_view name = FactsOf(key).name;
+  return name.empty() ? fmt::format("one of {}", fmt::join(key.choices, ", ")) : std::string(name);
 }
 
-bool IsNullable(const Key& key) {
-  return std::holds_alternative<FieldOf<std::optional<std::string>>>(key.field) ||
-         std::holds_alternative<FieldOf<std::optional<Endpoint>>>(key.field) ||
-         std::holds_alternative<FieldOf<std::optional<Duration>>>(key.field) ||
-         std::holds_alternative<FieldOf<MapItems>>(key.field);
-}
+bool IsNullable(const Key& key) { return FactsOf(key).nullable; }
 
-bool IsCollection(const Key& key) {
-  return std::holds_alternative<FieldOf<TextList>>(key.field) ||
-         std::holds_alternative<FieldOf<TextMap>>(key.field) ||
-         std::holds_alternative<FieldOf<MapItems>>(key.field) ||
-         std::holds_alternative<FieldOf<MapSlots>>(key.field);
-}
+bool IsCollection(const Key& key) { return FactsOf(key).collection; }
 
 }  // namespace muster::config

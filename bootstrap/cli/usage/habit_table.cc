@@ -20,8 +20,7 @@ constexpr Reading kRanksOfLauncher = Instead(
     "CMD");
 constexpr Reading kNodesOfLauncher = Instead(
     "let the launcher start one process a node: srun -N {} --ntasks-per-node=1 muster run --nproc-per-node N "
-    "-- CMD; "
-    "without a scheduler: muster launch --nnodes {} --node-rank R --endpoint HOST:PORT -n N -- CMD");
+    "-- CMD; without a scheduler: muster launch --nnodes {} --node-rank R --endpoint HOST:PORT -n N -- CMD");
 // Of `muster map` and `muster check`, which run in every rank.
 constexpr Reading kEachRank = Instead(
     "let a launcher start each rank: srun -n {} muster ...; on this machine: muster launch -n {} -- muster "

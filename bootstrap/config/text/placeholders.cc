@@ -1,5 +1,7 @@
 #include "bootstrap/config/text/placeholders.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -86,21 +88,12 @@ bool IsKnown(std::string_view name) {
   return std::ranges::find(kPlaceholders, name, &Placeholder::name) != kPlaceholders.end();
 }
 
-std::string AllNames() {
-  std::string names;
-  for (const Placeholder& placeholder : kPlaceholders) {
-    if (!names.empty()) names += ", ";
-    names += placeholder.name;
-  }
-  return names;
-}
-
 std::string Advice(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Placeholder& placeholder : kPlaceholders) names.push_back(placeholder.name);
   const std::string_view nearest = Nearest(name, names);
   if (!nearest.empty()) return fmt::format("did you mean ${{{}}}? write $${{ for ${{ itself", nearest);
-  return fmt::format("there are {}; write $${{ for ${{ itself", AllNames());
+  return fmt::format("there are {}; write $${{ for ${{ itself", fmt::join(names, ", "));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "bootstrap/config/text/nearest.h"
+#include "bootstrap/config/text/quote.h"
 #include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
@@ -65,12 +66,7 @@ const Launcher& LauncherTable::With(LauncherRole role) const {
 }
 
 std::string LauncherTable::Names() const {
-  std::string names;
-  for (const Launcher* launcher : rows_) {
-    if (!names.empty()) names += ", ";
-    names += launcher->name;
-  }
-  return names;
+  return config::Joined(rows_, ", ", [](const Launcher* launcher) { return launcher->name; });
 }
 
 Status LauncherTable::CheckName(std::string_view name) const {
