@@ -1,43 +1,32 @@
 #include "bootstrap/c/error.h"
 
-#include <array>
+#include <optional>
 
 namespace muster::c {
 namespace {
 
-struct Known {
-  Code code;
-  muster_code number;
-};
+// The numbers of muster.h are those of Code, from 1.
+static_assert(MUSTER_USAGE == static_cast<int>(Code::kUsage) + 1 &&
+              MUSTER_NOT_LAUNCHED == static_cast<int>(Code::kNotLaunched) + 1 &&
+              MUSTER_BAD_ENVIRONMENT == static_cast<int>(Code::kBadEnvironment) + 1 &&
+              MUSTER_PEER_LOST == static_cast<int>(Code::kPeerLost) + 1 &&
+              MUSTER_INTERNAL == static_cast<int>(Code::kInternal) + 1 &&
+              MUSTER_SYSTEM == static_cast<int>(Code::kSystem) + 1 &&
+              MUSTER_DEADLINE == static_cast<int>(Code::kDeadline) + 1 &&
+              MUSTER_DISAGREEMENT == static_cast<int>(Code::kDisagreement) + 1 &&
+              MUSTER_AUTHENTICATION == static_cast<int>(Code::kAuthentication) + 1 &&
+              MUSTER_CONFIGURATION == static_cast<int>(Code::kConfiguration) + 1 &&
+              MUSTER_WORK_FAILED == static_cast<int>(Code::kWorkFailed) + 1);
 
-constexpr auto kCodes = std::to_array<Known>({
-    {Code::kUsage, MUSTER_USAGE},
-    {Code::kNotLaunched, MUSTER_NOT_LAUNCHED},
-    {Code::kBadEnvironment, MUSTER_BAD_ENVIRONMENT},
-    {Code::kPeerLost, MUSTER_PEER_LOST},
-    {Code::kInternal, MUSTER_INTERNAL},
-    {Code::kSystem, MUSTER_SYSTEM},
-    {Code::kDeadline, MUSTER_DEADLINE},
-    {Code::kDisagreement, MUSTER_DISAGREEMENT},
-    {Code::kAuthentication, MUSTER_AUTHENTICATION},
-    {Code::kConfiguration, MUSTER_CONFIGURATION},
-    {Code::kWorkFailed, MUSTER_WORK_FAILED},
-});
-
-const Known* FindCode(int number) {
-  for (const Known& known : kCodes) {
-    if (known.number == number) return &known;
-  }
-  return nullptr;
+std::optional<Code> CodeOf(int number) {
+  const bool known = number >= MUSTER_USAGE && number <= MUSTER_WORK_FAILED;
+  return known ? std::optional(static_cast<Code>(number - 1)) : std::nullopt;
 }
 
 }  // namespace
 
 muster_error* MakeError(const Error& error) {
-  for (const Known& known : kCodes) {
-    if (known.code == error.code) return new muster_error{known.number, error.message, error.hint};
-  }
-  return new muster_error{MUSTER_INTERNAL, error.message, error.hint};
+  return new muster_error{static_cast<int>(error.code) + 1, error.message, error.hint};
 }
 
 muster_error* OutOfMemory() {
@@ -64,13 +53,12 @@ void muster_error_free(muster_error* error) {
 
 const char* muster_code_name(int code) {
   if (code == MUSTER_OK) return "ok";
-  const muster::c::Known* known = muster::c::FindCode(code);
+  const auto known = muster::c::CodeOf(code);
   // CodeName gives literals.
-  return known == nullptr ? "unknown" : muster::CodeName(known->code).data();
+  return known ? muster::CodeName(*known).data() : "unknown";
 }
 
 int muster_exit_status(int code) {
   if (code == MUSTER_OK) return 0;
-  const muster::c::Known* known = muster::c::FindCode(code);
-  return muster::ExitStatus(known == nullptr ? muster::Code::kInternal : known->code);
+  return muster::ExitStatus(muster::c::CodeOf(code).value_or(muster::Code::kInternal));
 }

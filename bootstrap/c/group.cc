@@ -1,6 +1,7 @@
 // The part of muster.h that begins and ends groups.
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -13,6 +14,12 @@
 
 namespace muster::c {
 namespace {
+
+// The values of muster.h are those of LogLevel.
+static_assert(MUSTER_LOG_DEBUG == static_cast<int>(LogLevel::kDebug) &&
+              MUSTER_LOG_INFO == static_cast<int>(LogLevel::kInfo) &&
+              MUSTER_LOG_WARNING == static_cast<int>(LogLevel::kWarning) &&
+              MUSTER_LOG_ERROR == static_cast<int>(LogLevel::kError));
 
 // The handles that were given out.
 struct Handles {
@@ -118,20 +125,6 @@ Result<InUse> Alive(const muster_comm* comm) {
   return in_use;
 }
 
-LogLevel LevelOf(muster_log_level level) {
-  switch (level) {
-    case MUSTER_LOG_DEBUG:
-      return LogLevel::kDebug;
-    case MUSTER_LOG_INFO:
-      return LogLevel::kInfo;
-    case MUSTER_LOG_WARNING:
-      return LogLevel::kWarning;
-    case MUSTER_LOG_ERROR:
-      break;
-  }
-  return LogLevel::kError;
-}
-
 }  // namespace muster::c
 
 using muster::c::Guard;
@@ -158,7 +151,7 @@ void muster_log(muster_log_level level, const char* message) {
     // The fork may have copied the log's lock while a thread of the parent held it.
     const pid_t owner = muster::c::TheHandles().world.pid;
     if (owner != 0 && owner != getpid()) return {};
-    const muster::LogLevel kind = muster::c::LevelOf(level);
+    const auto kind = static_cast<muster::LogLevel>(std::min(level, MUSTER_LOG_ERROR));
     if (muster::LogEnabled(kind)) muster::LogLine(kind, "message", {}, message == nullptr ? "" : message);
     return {};
   }));
