@@ -9,20 +9,23 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/comm/base/folder.h"
 
 namespace muster::cli {
 
 // Far beyond what a loaded machine needs: a test that gets there has failed.
 inline constexpr auto kPatience = std::chrono::seconds(100);
 
-inline std::string ContentOf(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+// "@" in `word` stands for the directory.
+inline void Place(std::string& word, const std::string& directory) {
+  for (size_t at = word.find('@'); at != std::string::npos; at = word.find('@', at)) {
+    word.replace(at, 1, directory);
+    at += directory.size();
+  }
 }
 
 class Launched {
@@ -32,15 +35,10 @@ class Launched {
   // terminal of a session of its own; empty: that of the test.
   explicit Launched(std::vector<std::string> words, const std::string& input = "/dev/null", int output = -1,
                     int error = -1, const std::string& terminal = "") {
-    std::string name = testing::TempDir() + "/launched.XXXXXX";
-    directory_ = mkdtemp(name.data());
     words.insert(words.begin(), "bootstrap/cli/muster");
     std::vector<char*> arguments;
     for (std::string& word : words) {
-      for (size_t at = word.find('@'); at != std::string::npos; at = word.find('@', at)) {
-        word.replace(at, 1, directory_);
-        at += directory_.size();
-      }
+      Place(word, folder_.path());
       arguments.push_back(word.data());
     }
     arguments.push_back(nullptr);
@@ -60,17 +58,14 @@ class Launched {
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
   ~Launched() {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
   }
 
-  std::string File(const std::string& name) const { return directory_ + "/" + name; }
-  std::string Out() const { return ContentOf(File("out")); }
-  std::string Err() const { return ContentOf(File("err")); }
+  std::string File(const std::string& name) const { return folder_.File(name); }
+  std::string Out() const { return folder_.Read("out"); }
+  std::string Err() const { return folder_.Read("err"); }
 
   // From a process of its own, as `kill` sends it.
   void Send(int number) const {
@@ -86,7 +81,7 @@ class Launched {
   bool Appear(const std::vector<std::string>& names) const {
     return Until([&] {
       for (const std::string& name : names) {
-        if (!std::filesystem::exists(File(name))) return false;
+        if (!folder_.Has(name)) return false;
       }
       return true;
     });
@@ -114,7 +109,7 @@ class Launched {
     return true;
   }
 
-  std::string directory_;
+  Folder folder_;
   pid_t pid_ = -1;
 };
 

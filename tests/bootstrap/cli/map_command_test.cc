@@ -23,31 +23,17 @@ class MapCommand : public testing::Test {
  protected:
   // `muster map WORDS...` with "@" for a directory that stays.
   Launched& Start(std::vector<std::string> words) {
-    for (std::string& word : words) {
-      for (size_t at = word.find('@'); at != std::string::npos; at = word.find('@', at)) {
-        word.replace(at, 1, directory_);
-        at += directory_.size();
-      }
-    }
+    for (std::string& word : words) Place(word, folder_.path());
     words.insert(words.begin(), "map");
     muster_ = std::make_unique<Launched>(words);
     return *muster_;
   }
   int Run(std::vector<std::string> words) { return Start(std::move(words)).Wait(); }
 
-  void SetUp() override {
-    std::string name = testing::TempDir() + "/maps.XXXXXX";
-    directory_ = mkdtemp(name.data());
-    std::ofstream(File("items.txt")) << "a\nb\nc d\n";
-  }
-  void TearDown() override {
-    muster_.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  std::string File(const std::string& name) const { return directory_ + "/" + name; }
+  MapCommand() { folder_.Write("items.txt", "a\nb\nc d\n"); }
+  std::string File(const std::string& name) const { return folder_.File(name); }
 
-  std::string directory_;
+  Folder folder_;
   std::unique_ptr<Launched> muster_;
 };
 

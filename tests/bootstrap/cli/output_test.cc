@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
+
+#include "tests/comm/base/folder.h"
 
 namespace muster::cli {
 namespace {
@@ -20,30 +19,18 @@ using testing::Not;
 
 class Output : public testing::Test {
  protected:
-  Output() {
-    std::string name = testing::TempDir() + "/output.XXXXXX";
-    directory = mkdtemp(name.data());
-  }
-  ~Output() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory, ignored);
-  }
-
   // `script` of bash, with $D, the directory of files, and `muster`, which ends with 124 if it hangs.
   int Run(const std::string& script) const {
-    std::ofstream(directory + "/script") << "export MUSTER_LOG_TIME=none D=" << directory << "\n"
-                                         << "muster() { timeout 60 bootstrap/cli/muster \"$@\"; }\n"
-                                         << script << "\n";
-    const int status = std::system(("bash " + directory + "/script").c_str());
+    const std::string file =
+        folder.Write("script", "export MUSTER_LOG_TIME=none D=" + folder.path() + "\n" +
+                                   "muster() { timeout 60 bootstrap/cli/muster \"$@\"; }\n" + script + "\n");
+    const int status = std::system(("bash " + file).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  std::string Text(const std::string& name) const {
-    std::ifstream file(directory + "/" + name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Text(const std::string& name) const { return folder.Read(name); }
   static std::ptrdiff_t Lines(const std::string& text) { return std::ranges::count(text, '\n'); }
 
-  std::string directory;
+  Folder folder;
 };
 
 // The last write that fits is a short one. The program must not stop in its next 64 KiB.
@@ -51,7 +38,7 @@ TEST_F(Output, AFullFileBehindStandardErrorStopsNoProgram) {
   EXPECT_EQ(Run(R"(ulimit -f 5
     muster launch -n 1 -- bash -c 'seq 1 60000 >&2; : >$D/done' 2>$D/err)"),
             0);
-  EXPECT_TRUE(std::filesystem::exists(directory + "/done"));
+  EXPECT_TRUE(folder.Has("done"));
   EXPECT_EQ(Text("err").size(), 5 * 1024u);
 }
 

@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
+
+#include "tests/comm/base/folder.h"
 
 namespace muster::cli {
 
@@ -19,16 +19,12 @@ struct Outcome {
 
 // `words` goes through a shell, and so does what stands before the command: variables.
 inline Outcome RunMuster(const std::string& words, const std::string& variables = "") {
-  const auto content = [](const std::string& path) {
-    std::ifstream file(path);
-    return std::string{std::istreambuf_iterator<char>(file), {}};
-  };
   const std::string base = testing::TempDir() + "/run_muster";
   const std::string command = "exec env -i PATH=\"$PATH\" " + variables + " bootstrap/cli/muster " + words +
                               " >" + base + ".out 2>" + base + ".err";
   const int status = std::system(("( " + command + " ) </dev/null").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content(base + ".out"),
-          content(base + ".err")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ContentOf(base + ".out"),
+          ContentOf(base + ".err")};
 }
 
 }  // namespace muster::cli

@@ -6,13 +6,13 @@
 
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "comm/base/parse.h"
 #include "comm/rendezvous/tcp_store/client.h"
+#include "tests/comm/base/folder.h"
 
 namespace muster::cli {
 namespace {
@@ -63,10 +63,7 @@ class RunningStore {
     const size_t colon = said.rfind(':');
     return ParseInteger<uint16_t>(Trim(said.substr(colon + 1))).value_or(0);
   }
-  std::string Errors() const {
-    std::ifstream file(log_);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Errors() const { return ContentOf(log_); }
 
   std::string said;
 

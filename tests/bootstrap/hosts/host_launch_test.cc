@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
+#include "tests/comm/base/folder.h"
 #include "tests/comm/base/log_capture.h"
 
 namespace muster::hosts {
@@ -18,13 +17,10 @@ namespace {
 // In the place of ssh: a shell on this machine, which is what ssh starts on the other one.
 class HostLaunchTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/hosts-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
+  HostLaunchTest() {
     plan.hosts = {"alpha", "beta"};
     plan.ssh = {"/bin/sh", "-c", "HOST=$1 exec /bin/sh -c \"$2\"", "ssh"};
-    plan.directory = folder;
+    plan.directory = folder.path();
     plan.environment = {"PATH=/usr/bin:/bin"};
     plan.secret = std::string(64, 'a');
     plan.patience = std::chrono::seconds(20);
@@ -36,12 +32,9 @@ class HostLaunchTest : public testing::Test {
     plan.launch = {"/usr/bin/env", "/bin/sh", "-c", script, "muster"};
   }
 
-  std::string Read(const std::string& name) const {
-    std::ifstream file(folder + "/" + name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Read(const std::string& name) const { return folder.Read(name); }
 
-  std::string folder;
+  Folder folder;
   HostLaunchPlan plan;
 };
 
@@ -50,7 +43,7 @@ TEST_F(HostLaunchTest, TellsEachMachineItsNumberAndTheSecret) {
   plan.variables = {{"MUSTER_LOG_LEVEL", "debug x"}};
   Launch("echo \"$MUSTER_SECRET $MUSTER_LOG_LEVEL $(pwd) $*\" >$HOST");
   EXPECT_EQ(HostLaunch(plan).Run(), 0);
-  const std::string common = plan.secret + " debug x " + std::filesystem::canonical(folder).string();
+  const std::string common = plan.secret + " debug x " + std::filesystem::canonical(folder.path()).string();
   EXPECT_EQ(Read("alpha"), common + " --node-rank 0 --until-stdin-closes -- prog it's a b\n");
   EXPECT_EQ(Read("beta"), common + " --node-rank 1 --until-stdin-closes -- prog it's a b\n");
 }
@@ -68,7 +61,7 @@ TEST_F(HostLaunchTest, SendsTheRestOverTheStandardInput) {
   plan.variables = {{"MUSTER_RUN_ENV", "{TOKEN: 4712}"}};
   plan.ssh = {"/bin/sh", "-c", "tr '\\0' ' ' </proc/$$/cmdline >arguments.$1; exec head -n 1 >input.$1",
               "ssh"};
-  plan.ssh[2] = "cd " + folder + "; " + plan.ssh[2];
+  plan.ssh[2] = "cd " + folder.path() + "; " + plan.ssh[2];
   EXPECT_EQ(HostLaunch(plan).Run(), 0);
   EXPECT_THAT(Read("arguments.alpha"),
               testing::EndsWith(std::string("ssh alpha ").append(RemoteCommand()) + " "));
@@ -96,7 +89,7 @@ TEST_F(HostLaunchTest, TellsAProgramsExit255FromSshs) {
 
 TEST_F(HostLaunchTest, SaysThatItsDirectoryIsNotThere) {
   const LogCapture log(LogLevel::kInfo);
-  plan.directory = folder + "/nowhere";
+  plan.directory = folder.File("nowhere");
   EXPECT_EQ(HostLaunch(plan).Run(), 71);
 }
 
@@ -127,7 +120,7 @@ TEST_F(HostLaunchTest, WaitsForTheOthersWhereRanksHaveFailed) {
 
 TEST_F(HostLaunchTest, EndsTheOthersWhereOneHasNoMuster) {
   const LogCapture log(LogLevel::kInfo);
-  plan.launch = {folder + "/muster"};
+  plan.launch = {folder.File("muster")};
   EXPECT_EQ(HostLaunch(plan).Run(), 69);
   EXPECT_THAT(log.Text(),
               testing::HasSubstr("has no ranks of this group: /bin/sh ended with exit 255 (check that "));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bootstrap/map/attempt.h"
-#include "tests/bootstrap/map/folder.h"
+#include "tests/comm/base/folder.h"
 
 namespace muster::map {
 

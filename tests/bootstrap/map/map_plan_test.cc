@@ -8,7 +8,7 @@
 
 #include "bootstrap/config/load.h"
 #include "bootstrap/map/map_run.h"
-#include "tests/bootstrap/map/folder.h"
+#include "tests/comm/base/folder.h"
 #include "tests/comm/base/print_error.h"
 
 namespace muster::map {

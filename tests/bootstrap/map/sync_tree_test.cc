@@ -22,7 +22,7 @@ std::string broken;
 
 int Note(int fd, const std::string& prefix) {
   const std::string whole = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd));
-  const std::string path = whole.substr(whole.rfind("/map.") + std::strlen("/map.XXXXXX"));
+  const std::string path = whole.substr(whole.rfind("/folder.") + std::strlen("/folder.XXXXXX"));
   synced.insert(prefix + path);
   if (path != broken) return 0;
   errno = EIO;

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
+#include "tests/comm/base/folder.h"
 #include "tests/comm/base/print_error.h"
 
 namespace muster::slurm {
@@ -20,8 +20,6 @@ Deadline Soon() { return Deadline::After(seconds(20)); }
 class SlurmSchedulerTest : public testing::Test {
  protected:
   SlurmSchedulerTest() {
-    std::string name = testing::TempDir() + "muster-slurm-XXXXXX";
-    folder = mkdtemp(name.data());
     resolution.tuple.launcher = "slurm";
     resolution.tuple.rank = 1;
     resolution.tuple.world_size = 3;
@@ -29,11 +27,9 @@ class SlurmSchedulerTest : public testing::Test {
     resolution.tuple.job.id = "7";
     resolution.tuple.job.step = "4";
   }
-  ~SlurmSchedulerTest() override { fs::remove_all(folder); }
 
   std::string Helper(const std::string& script) {
-    std::string path = folder + "/helper";
-    std::ofstream(path) << script;
+    std::string path = folder.Write("helper", script);
     fs::permissions(path, fs::perms(0700));
     return path;
   }
@@ -46,12 +42,9 @@ class SlurmSchedulerTest : public testing::Test {
     question.nodes = {"gpu01"};
     return scheduler->Ask(question, deadline);
   }
-  std::string Said(const std::string& name) const {
-    std::ifstream file(folder + "/" + name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Said(const std::string& name) const { return folder.Read(name); }
 
-  std::string folder;
+  Folder folder;
   resolve::Resolution resolution;
   Placement placement = {{{"gpu01", 2}, {"gpu02", 1}}, {}};
   TimeoutOptions timeouts;
@@ -71,7 +64,7 @@ TEST_F(SlurmSchedulerTest, AsksForWhatTheEnvironmentDoesNotSay) {
 
 TEST_F(SlurmSchedulerTest, TellsTheHelperNoSecret) {
   variables["MUSTER_SECRET"] = "4711";
-  static_cast<void>(Ask("#!/bin/sh\nenv >" + folder + "/environment\n"));
+  static_cast<void>(Ask("#!/bin/sh\nenv >" + folder.File("environment") + "\n"));
   EXPECT_NE(Said("environment").find("SLURM_GTIDS=1"), std::string::npos);
   EXPECT_EQ(Said("environment").find("4711"), std::string::npos);
 }
@@ -92,7 +85,7 @@ cat <<END
  "addresses":{{"gpu01":"198.18.1.1"}},"problems":[]}}
 END
 )",
-                                     folder));
+                                     folder.path()));
   ASSERT_TRUE(facts) << facts.error().message;
   EXPECT_EQ(Said("asked"), "--layout 7.4 --end 7 --address gpu01\n");
   EXPECT_EQ(facts->placement, (Placement{placement.nodes, {0, 1, 0}}));
@@ -113,7 +106,7 @@ TEST_F(SlurmSchedulerTest, AsksForEachComponent) {
 echo "$@" >{}/asked
 echo '{{"layouts":[[{{"node":"gpu01","tasks":[0]}}],[{{"node":"gpu01","tasks":[1]}},{{"node":"gpu02","tasks":[0]}}]]}}'
 )",
-                                     folder));
+                                     folder.path()));
   ASSERT_TRUE(facts) << facts.error().message;
   EXPECT_EQ(Said("asked"), "--layout 7.4 --layout 8.4 --address gpu01\n");
   EXPECT_EQ(facts->placement, (Placement{placement.nodes, {0, 1, 0}}));
@@ -144,32 +137,32 @@ TEST_F(SlurmSchedulerTest, SaysWhyItKnowsNothing) {
 #if !defined(__SANITIZE_THREAD__)
 // The working directory may be a shared one, where another user has put a program of that name.
 TEST_F(SlurmSchedulerTest, IsNotLookedForInTheWorkingDirectory) {
-  Helper(fmt::format("#!/bin/sh\n: >{}/started\n", folder));
+  Helper(fmt::format("#!/bin/sh\n: >{}/started\n", folder.path()));
   const std::string before = fs::current_path();
-  fs::current_path(folder);
-  const std::string here = "../" + folder.substr(folder.rfind('/') + 1);
+  fs::current_path(folder.path());
+  const std::string here = "../" + folder.path().substr(folder.path().rfind('/') + 1);
   const std::vector<std::string> paths = {"", ":/nonexistent", "/nonexistent:", ".", here};
   for (const std::string& path : paths) {
     variables["PATH"] = path;
     const auto facts = Make("helper")->Ask({true, false, {}}, Soon());
     EXPECT_FALSE(facts) << path;
   }
-  EXPECT_FALSE(fs::exists(folder + "/started"));
-  variables["PATH"] = ":" + folder;
+  EXPECT_FALSE(folder.Has("started"));
+  variables["PATH"] = ":" + folder.path();
   EXPECT_FALSE(Make("helper")->Ask({true, false, {}}, Soon()));
   fs::current_path(before);
-  EXPECT_TRUE(fs::exists(folder + "/started"));
+  EXPECT_TRUE(folder.Has("started"));
 }
 
 TEST_F(SlurmSchedulerTest, SaysThatThereIsNone) {
-  const auto absent = Make(folder + "/no")->Ask({true, false, {}}, Soon());
+  const auto absent = Make(folder.File("no"))->Ask({true, false, {}}, Soon());
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error(), (Error{Code::kConfiguration, "there is no muster-slurm", ""}));
 }
 #endif
 
 TEST_F(SlurmSchedulerTest, OneThatHangsIsEnded) {
-  const std::string hangs = fmt::format("#!/bin/sh\necho $$ >{}/pid\nsleep 1000 &\nwait\n", folder);
+  const std::string hangs = fmt::format("#!/bin/sh\necho $$ >{}/pid\nsleep 1000 &\nwait\n", folder.path());
   const auto facts = Ask(hangs, Deadline::After(seconds(1)));
   ASSERT_FALSE(facts);
   EXPECT_EQ(facts.error(), (Error{Code::kDeadline, "muster-slurm did not answer in time", ""}));

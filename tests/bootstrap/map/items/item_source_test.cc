@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/bootstrap/map/folder.h"
+#include "tests/comm/base/folder.h"
 #include "tests/comm/base/print_error.h"
 
 namespace muster::map {

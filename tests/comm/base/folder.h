@@ -7,14 +7,20 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
-namespace muster::map {
+namespace muster {
+
+inline std::string ContentOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class Folder {
  public:
   Folder() {
-    std::string name = testing::TempDir() + "/map.XXXXXX";
+    std::string name = testing::TempDir() + "/folder.XXXXXX";
     path_ = mkdtemp(name.data());
   }
   Folder(const Folder&) = delete;
@@ -30,14 +36,11 @@ class Folder {
     std::ofstream(File(name), std::ios::binary) << text;
     return File(name);
   }
-  std::string Read(const std::string& name) const {
-    std::ifstream file(File(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Read(const std::string& name) const { return ContentOf(File(name)); }
   bool Has(const std::string& name) const { return std::filesystem::exists(File(name)); }
 
  private:
   std::string path_;
 };
 
-}  // namespace muster::map
+}  // namespace muster
