@@ -14,7 +14,8 @@ namespace {
 struct Variant {
   const char* what;
   std::string environment;
-  RankTuple tuple;
+  const char* launcher;
+  const char* tuple;
 };
 
 void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.what; }
@@ -31,7 +32,9 @@ TEST(Documented, GivesItsTuple) {
 class VariantTest : public testing::TestWithParam<Variant> {};
 
 TEST_P(VariantTest, GivesItsTuple) {
-  EXPECT_EQ(MustResolve(Env(GetParam().environment)).tuple, GetParam().tuple) << GetParam().what;
+  const RankTuple tuple = MustResolve(Env(GetParam().environment)).tuple;
+  EXPECT_EQ(tuple.launcher, GetParam().launcher);
+  EXPECT_EQ(TupleText(tuple), GetParam().tuple);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -40,64 +43,32 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{
             "Intel MPI",
             "PMI_RANK=3\nPMI_SIZE=4\nMPI_LOCALRANKID=1\nMPI_LOCALNRANKS=2\nI_MPI_HYDRA_UUID=a-b\nPMI_FD=9\n",
-            {.launcher = "hydra",
-             .rank = 3,
-             .world_size = 4,
-             .local_rank = 1,
-             .local_world_size = 2,
-             .job = {.key = "hydra:a-b:0", .id = "a-b"}}},
+            "hydra", "rank=3 world_size=4 local_rank=1 local_world_size=2 job=hydra:a-b:0"},
         // Slots 3, 1, 2: the second local rank exists on two of the three nodes only.
         Variant{"horovodrun, second rank of an uneven node",
-                "HOROVOD_RANK=5\nHOROVOD_SIZE=6\nHOROVOD_LOCAL_RANK=1\nHOROVOD_LOCAL_SIZE=2\nHOROVOD_"
-                "CROSS_RANK=1\n"
-                "HOROVOD_CROSS_SIZE=2\nHOROVOD_HOSTNAME=localhost\nHOROVOD_GLOO_RENDEZVOUS_ADDR=a\n"
-                "HOROVOD_GLOO_RENDEZVOUS_PORT=1\n",
-                {.launcher = "horovod",
-                 .rank = 5,
-                 .world_size = 6,
-                 .local_rank = 1,
-                 .local_world_size = 2,
-                 .job = {.key = "horovod:a:1:0", .id = "a:1"}}},
+                "HOROVOD_RANK=5\nHOROVOD_SIZE=6\nHOROVOD_LOCAL_RANK=1\nHOROVOD_LOCAL_SIZE=2\n"
+                "HOROVOD_CROSS_RANK=1\nHOROVOD_CROSS_SIZE=2\nHOROVOD_HOSTNAME=localhost\n"
+                "HOROVOD_GLOO_RENDEZVOUS_ADDR=a\nHOROVOD_GLOO_RENDEZVOUS_PORT=1\n",
+                "horovod", "rank=5 world_size=6 local_rank=1 local_world_size=2 job=horovod:a:1:0"},
         Variant{"AzureML's PyTorch distribution",
                 "AZUREML_RUN_ID=run\nRANK=3\nWORLD_SIZE=4\nLOCAL_RANK=1\nNODE_RANK=1\nMASTER_ADDR=10.0.0.4\n"
                 "MASTER_PORT=6105\n",
-                {.launcher = "azureml",
-                 .rank = 3,
-                 .world_size = 4,
-                 .local_rank = 1,
-                 .node_rank = 1,
-                 .job = {.key = "azureml:run:0", .id = "run"},
-                 .master = Endpoint{"10.0.0.4", 6105}}},
+                "azureml",
+                "rank=3 world_size=4 local_rank=1 node_rank=1 job=azureml:run:0 master=10.0.0.4:6105"},
         Variant{"AzureML's MPI distribution: Open MPI's tuple, and where to meet",
                 "AZUREML_EXPERIMENT_ID=e\nAZ_BATCH_MASTER_NODE=10.0.0.4:6105\nOMPI_COMM_WORLD_RANK=3\n"
                 "OMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_SIZE=2\n",
-                {.launcher = "openmpi",
-                 .rank = 3,
-                 .world_size = 4,
-                 .local_rank = 1,
-                 .local_world_size = 2,
-                 .job = {.key = "openmpi:-:0"},
-                 .master = Endpoint{"10.0.0.4", 6105}}},
+                "openmpi",
+                "rank=3 world_size=4 local_rank=1 local_world_size=2 job=openmpi:-:0 master=10.0.0.4:6105"},
         Variant{"torchrun in a pod of Kubeflow",
                 "PET_NODE_RANK=1\nPET_NNODES=2\nPET_NPROC_PER_NODE=2\n" + Torchrun(3, 4, 1, 2, 1, 2),
-                {.launcher = "torchrun",
-                 .rank = 3,
-                 .world_size = 4,
-                 .local_rank = 1,
-                 .local_world_size = 2,
-                 .node_rank = 1,
-                 .num_nodes = 2,
-                 .job = {.key = "torchrun:r:0", .id = "r"},
-                 .master = Endpoint{"n1", 29500}}},
+                "torchrun",
+                "rank=3 world_size=4 local_rank=1 local_world_size=2 node_rank=1 num_nodes=2 "
+                "job=torchrun:r:0 master=n1:29500"},
         Variant{
             "mpirun on SageMaker",
             "SM_HOSTS=[\"algo-1\",\"algo-2\"]\nSM_CURRENT_HOST=algo-2\nSM_NUM_GPUS=2\n" + Openmpi(3, 4, 1, 2),
-            {.launcher = "openmpi",
-             .rank = 3,
-             .world_size = 4,
-             .local_rank = 1,
-             .local_world_size = 2,
-             .job = {.key = "openmpi:77:0", .id = "77"}}}));
+            "openmpi", "rank=3 world_size=4 local_rank=1 local_world_size=2 job=openmpi:77:0"}));
 
 // Nodes are counted, not processes: no process's rank, whatever its numbers are.
 struct NodeScope {

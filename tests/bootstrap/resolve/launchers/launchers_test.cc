@@ -15,6 +15,14 @@ Probed Probe(std::string_view launcher, const Environment& environment, const Pr
   return FindLauncher(launcher)->probe(environment, context);
 }
 
+// Fails the test if it is another.
+template <typename T>
+T As(const Probed& probed, std::string_view what = "") {
+  const T* found = std::get_if<T>(&probed);
+  EXPECT_NE(found, nullptr) << what;
+  return found != nullptr ? *found : T();
+}
+
 // The user's own choice comes first. Variables that users also set by hand, and then nothing, come last.
 TEST(Launchers, AreInTheirOrder) {
   std::vector<const Launcher*> rows(Launchers().begin(), Launchers().end());
@@ -53,10 +61,10 @@ struct MalformedCase {
 class MalformedTest : public testing::TestWithParam<MalformedCase> {};
 
 TEST_P(MalformedTest, NamesTheVariable) {
-  const Probed probed = Probe(GetParam().launcher, Env(GetParam().environment));
-  ASSERT_TRUE(std::holds_alternative<Malformed>(probed)) << GetParam().environment;
-  EXPECT_EQ(std::get<Malformed>(probed).error.code, Code::kBadEnvironment);
-  EXPECT_EQ(std::get<Malformed>(probed).error.message, GetParam().message);
+  const auto probed =
+      As<Malformed>(Probe(GetParam().launcher, Env(GetParam().environment)), GetParam().environment);
+  EXPECT_EQ(probed.error.code, Code::kBadEnvironment);
+  EXPECT_EQ(probed.error.message, GetParam().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -136,10 +144,10 @@ class MalformedSlurmTest : public testing::TestWithParam<SlurmCase> {};
 
 TEST_P(MalformedSlurmTest, NamesTheVariable) {
   const auto& c = GetParam();
-  const Probed probed = Probe("slurm", Changed(Fixture("srun-block/5"), {{c.variable, c.value}}));
-  ASSERT_TRUE(std::holds_alternative<Malformed>(probed)) << c.variable;
-  EXPECT_EQ(std::get<Malformed>(probed).error.code, Code::kBadEnvironment);
-  EXPECT_EQ(std::get<Malformed>(probed).error.message, c.message);
+  const auto probed =
+      As<Malformed>(Probe("slurm", Changed(Fixture("srun-block/5"), {{c.variable, c.value}})), c.variable);
+  EXPECT_EQ(probed.error.code, Code::kBadEnvironment);
+  EXPECT_EQ(probed.error.message, c.message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -157,8 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "SLURM_STEP_NODELIST: \"gpu[01-04\" is not a host list: a \"[\" without its \"]\""},
         SlurmCase{"SLURM_STEP_TASKS_PER_NODE", "2(x",
                   "SLURM_STEP_TASKS_PER_NODE: \"2(x\" is not a list of tasks per node such as 2(x3),1: "
-                  "\"2(x\" is not a "
-                  "count"},
+                  "\"2(x\" is not a count"},
         SlurmCase{"SLURM_RESTART_COUNT", "-1", "SLURM_RESTART_COUNT=-1 is negative"}));
 
 struct LeakCase {
@@ -171,11 +178,10 @@ class LeakedStepTest : public testing::TestWithParam<LeakCase> {};
 
 TEST_P(LeakedStepTest, IsRecognised) {
   const auto& c = GetParam();
-  const Probed probed = Probe("slurm", Changed(Fixture("srun-block/5"), {{c.variable, c.value}}));
-  ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << c.variable;
-  EXPECT_TRUE(std::get<Absent>(probed).leaked);
-  EXPECT_EQ(std::get<Absent>(probed).reason,
-            std::string("the step variables are left over from another step: ") + c.reason);
+  const auto probed =
+      As<Absent>(Probe("slurm", Changed(Fixture("srun-block/5"), {{c.variable, c.value}})), c.variable);
+  EXPECT_TRUE(probed.leaked);
+  EXPECT_EQ(probed.reason, std::string("the step variables are left over from another step: ") + c.reason);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -209,10 +215,9 @@ TEST(LeakedStep, IsRecognisedByTheProcessAbove) {
   EXPECT_TRUE(std::holds_alternative<Candidate>(Probe("slurm", above("2.0"))));
   EXPECT_TRUE(std::holds_alternative<Candidate>(Probe("slurm", above(""))));
   for (const char* other : {"2.batch", "2.1", "3.0", "2.extern", "2.interactive"}) {
-    const Probed probed = Probe("slurm", above(other));
-    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << other;
-    EXPECT_TRUE(std::get<Absent>(probed).leaked);
-    EXPECT_EQ(std::get<Absent>(probed).reason,
+    const auto probed = As<Absent>(Probe("slurm", above(other)), other);
+    EXPECT_TRUE(probed.leaked);
+    EXPECT_EQ(probed.reason,
               "the step variables are left over from another step: the slurmstepd above this process runs " +
                   std::string(other) + ", not 2.0");
   }
@@ -224,17 +229,14 @@ TEST(LeakedStep, MayBeOfAnyComponentOfAHeterogeneousJob) {
 }
 
 TEST(TorchEnv, TakesPortZeroInAWorldOfOne) {
-  const Probed probed =
-      Probe("torch-env", Env("RANK=0\nWORLD_SIZE=1\nLOCAL_RANK=0\nMASTER_ADDR=127.0.0.1\nMASTER_PORT=0"));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.world_size, 1);
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.master, std::nullopt);
+  const auto probed = As<Candidate>(
+      Probe("torch-env", Env("RANK=0\nWORLD_SIZE=1\nLOCAL_RANK=0\nMASTER_ADDR=127.0.0.1\nMASTER_PORT=0")));
+  EXPECT_EQ(probed.tuple.world_size, 1);
+  EXPECT_EQ(probed.tuple.master, std::nullopt);
 }
 
 TEST(Slurm, SaysWhereEachFieldComesFrom) {
-  const Probed probed = Probe("slurm", Fixture("srun-block/5"));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  const auto& candidate = std::get<Candidate>(probed);
+  const auto candidate = As<Candidate>(Probe("slurm", Fixture("srun-block/5")));
   const RankTuple expected{.launcher = "slurm",
                            .rank = 5,
                            .world_size = 8,
@@ -259,13 +261,12 @@ TEST(Slurm, SaysWhereEachFieldComesFrom) {
 }
 
 TEST(Slurm, ListsWhatWasStripped) {
-  const Probed probed =
-      Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_STEP_NODELIST", std::nullopt},
-                                                       {"SLURM_STEP_NUM_TASKS", std::nullopt},
-                                                       {"SLURM_LOCALID", std::nullopt}}));
-  ASSERT_TRUE(std::holds_alternative<Incomplete>(probed));
+  const auto probed =
+      As<Incomplete>(Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_STEP_NODELIST", std::nullopt},
+                                                                      {"SLURM_STEP_NUM_TASKS", std::nullopt},
+                                                                      {"SLURM_LOCALID", std::nullopt}})));
   EXPECT_EQ(
-      std::get<Incomplete>(probed).error.message,
+      probed.error.message,
       "this is probably a task of a Slurm step, with a part of its variables removed: missing SLURM_LOCALID, "
       "SLURM_STEP_NODELIST, SLURM_STEP_NUM_TASKS");
 }
@@ -273,39 +274,38 @@ TEST(Slurm, ListsWhatWasStripped) {
 TEST(Slurm, IsCheckedEvenWhereItIsForced) {
   const Environment stripped = Changed(Fixture("srun-block/5"), {{"SLURM_STEP_NODELIST", std::nullopt}});
   EXPECT_TRUE(std::holds_alternative<Candidate>(Probe("slurm", stripped, {.forced = true})));
-  const Probed probed = Probe("slurm", Changed(stripped, {{"SLURM_PROCID", "4"}}), {.forced = true});
-  ASSERT_TRUE(std::holds_alternative<Malformed>(probed));
-  EXPECT_EQ(std::get<Malformed>(probed).error.message,
-            "SLURM_PROCID=4 is not entry 1 of SLURM_GTIDS, which is 5");
+  const auto probed =
+      As<Malformed>(Probe("slurm", Changed(stripped, {{"SLURM_PROCID", "4"}}), {.forced = true}));
+  EXPECT_EQ(probed.error.message, "SLURM_PROCID=4 is not entry 1 of SLURM_GTIDS, which is 5");
 }
 
 TEST(Slurm, TakesOldNames) {
-  const Probed probed = Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_JOB_ID", std::nullopt},
-                                                                         {"SLURM_STEP_ID", std::nullopt}}));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.job.key, "slurm:2.0:0");
+  const auto probed = As<Candidate>(Probe(
+      "slurm",
+      Changed(Fixture("srun-block/5"), {{"SLURM_JOB_ID", std::nullopt}, {"SLURM_STEP_ID", std::nullopt}})));
+  EXPECT_EQ(probed.tuple.job.key, "slurm:2.0:0");
 }
 
 TEST(Slurm, CountsRestarts) {
-  const Probed probed = Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_RESTART_COUNT", "3"}}));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.job.key, "slurm:2.0:3");
+  const auto probed =
+      As<Candidate>(Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_RESTART_COUNT", "3"}})));
+  EXPECT_EQ(probed.tuple.job.key, "slurm:2.0:3");
 }
 
 TEST(Slurm, IsNotFooledBySpecialSteps) {
   for (const char* step : {"4294967290", "4294967291", "4294967292", "4294967293", "4294967280", "-6"}) {
-    const Probed probed =
-        Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_STEP_ID", step}, {"SLURM_STEPID", step}}));
-    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << step;
+    As<Absent>(
+        Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_STEP_ID", step}, {"SLURM_STEPID", step}})),
+        step);
   }
 }
 
 TEST(Slurm, WarnsOfTheJobsSize) {
-  const Probed probed = Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_NTASKS", "16"}}));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.world_size, 8);
-  ASSERT_EQ(std::get<Candidate>(probed).warnings.size(), 1u);
-  EXPECT_EQ(std::get<Candidate>(probed).warnings[0],
+  const auto probed =
+      As<Candidate>(Probe("slurm", Changed(Fixture("srun-block/5"), {{"SLURM_NTASKS", "16"}})));
+  EXPECT_EQ(probed.tuple.world_size, 8);
+  ASSERT_EQ(probed.warnings.size(), 1u);
+  EXPECT_EQ(probed.warnings[0],
             "SLURM_NTASKS=16 is not this step's size, SLURM_STEP_NUM_TASKS=8, which is used (srun "
             "--preserve-env?)");
 }
@@ -320,9 +320,8 @@ TEST(Muster, IsALeakWhereItsControlIsDead) {
   }};
   EXPECT_TRUE(std::holds_alternative<Candidate>(Probe("muster", Env(text), dead)));
   EXPECT_EQ(asked, "");
-  const Probed probed = Probe("muster", Env(text).AsProcess({.pid = 1}), dead);
-  ASSERT_TRUE(std::holds_alternative<Absent>(probed));
-  EXPECT_TRUE(std::get<Absent>(probed).leaked);
+  const auto probed = As<Absent>(Probe("muster", Env(text).AsProcess({.pid = 1}), dead));
+  EXPECT_TRUE(probed.leaked);
   EXPECT_EQ(asked, "@muster-x");
 }
 
@@ -330,9 +329,8 @@ TEST(Pmi, IsALeakInAnotherJobOrStep) {
   const Environment task = Fixture("srun-pmi2/4");
   EXPECT_TRUE(std::holds_alternative<Candidate>(Probe("pmi", task)));
   for (const char* job : {"8.0", "7.1"}) {
-    const Probed probed = Probe("pmi", Changed(task, {{"PMI_JOBID", job}}));
-    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << job;
-    EXPECT_TRUE(std::get<Absent>(probed).leaked);
+    const auto probed = As<Absent>(Probe("pmi", Changed(task, {{"PMI_JOBID", job}})), job);
+    EXPECT_TRUE(probed.leaked);
   }
 }
 
@@ -340,9 +338,8 @@ TEST(Pmix, IsALeakInAnotherJobOrStep) {
   const Environment task = Fixture("srun-pmix/4");
   EXPECT_TRUE(std::holds_alternative<Incomplete>(Probe("pmix", task)));
   for (const char* space : {"slurm.pmix.5.0", "slurm.pmix.6.1"}) {
-    const Probed probed = Probe("pmix", Changed(task, {{"PMIX_NAMESPACE", space}}));
-    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << space;
-    EXPECT_TRUE(std::get<Absent>(probed).leaked);
+    const auto probed = As<Absent>(Probe("pmix", Changed(task, {{"PMIX_NAMESPACE", space}})), space);
+    EXPECT_TRUE(probed.leaked);
   }
 }
 
@@ -357,9 +354,7 @@ ProbeContext SaidByPmix(const PmixPlace& place) {
 }
 
 TEST(Pmix, TakesTheWordOfItsServer) {
-  const Probed probed = Probe("pmix", Env(kPmixRank), SaidByPmix({7, {}, "4,5", 2, 3}));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  const auto& candidate = std::get<Candidate>(probed);
+  const auto candidate = As<Candidate>(Probe("pmix", Env(kPmixRank), SaidByPmix({7, {}, "4,5", 2, 3})));
   const RankTuple expected{.launcher = "pmix",
                            .rank = 5,
                            .world_size = 7,
@@ -427,39 +422,35 @@ TEST(Pmix, AsksForItsServerWhereThereIsOne) {
 // salloc's shell, where MpiDefault is pmix: its server reports a world of one.
 TEST(Pmix, IsNoRankInAnInteractiveStep) {
   for (const char* space : {"slurm.pmix.6.4294967290", "slurm.pmix.6.-6"}) {
-    const Probed probed =
-        Probe("pmix", Changed(Env(kPmixRank), {{"PMIX_NAMESPACE", space}}), SaidByPmix({1, 0, "0", 1, 1}));
-    ASSERT_TRUE(std::holds_alternative<Absent>(probed)) << space;
-    EXPECT_EQ(std::get<Absent>(probed).reason,
-              fmt::format("PMIX_NAMESPACE={} is a special step, not one of tasks", space));
+    const auto probed = As<Absent>(
+        Probe("pmix", Changed(Env(kPmixRank), {{"PMIX_NAMESPACE", space}}), SaidByPmix({1, 0, "0", 1, 1})),
+        space);
+    EXPECT_EQ(probed.reason, fmt::format("PMIX_NAMESPACE={} is a special step, not one of tasks", space));
   }
 }
 
 TEST(Hydra, DoesNotTakeLoopbackForANode) {
   const Environment rank =
       Changed(Fixture("mpirun-mpich-alone/2"), {{"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "127.0.0.1"}});
-  const Probed probed = Probe("hydra", rank);
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.node, std::nullopt);
+  const auto probed = As<Candidate>(Probe("hydra", rank));
+  EXPECT_EQ(probed.tuple.node, std::nullopt);
 }
 
 TEST(Openmpi, OfRelease5IsNamedByItsNamespace) {
-  const Probed probed =
-      Probe("openmpi", Env("OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\n"
-                           "OMPI_COMM_WORLD_LOCAL_SIZE=2\nPMIX_NAMESPACE=prterun-gpu01-77@1\nPMIX_RANK=1\n"));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.job.key, "openmpi:prterun-gpu01-77@1:0");
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.num_nodes, std::nullopt);
+  const auto probed = As<Candidate>(Probe(
+      "openmpi", Env("OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\n"
+                     "OMPI_COMM_WORLD_LOCAL_SIZE=2\nPMIX_NAMESPACE=prterun-gpu01-77@1\nPMIX_RANK=1\n")));
+  EXPECT_EQ(probed.tuple.job.key, "openmpi:prterun-gpu01-77@1:0");
+  EXPECT_EQ(probed.tuple.num_nodes, std::nullopt);
 }
 
 TEST(Ray, IsNotTakenForWhatItsWorkersStart) {
   const std::string worker =
       "RAY_JOB_ID=01\nRANK=3\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nNODE_RANK=1\nMASTER_ADDR=n1\n"
       "MASTER_PORT=4000\n";
-  const Probed probed = Probe("ray", Env(worker));
-  ASSERT_TRUE(std::holds_alternative<Candidate>(probed));
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.job.key, "ray:01:0");
-  EXPECT_EQ(std::get<Candidate>(probed).tuple.master, (Endpoint{"n1", 4000}));
+  const auto probed = As<Candidate>(Probe("ray", Env(worker)));
+  EXPECT_EQ(probed.tuple.job.key, "ray:01:0");
+  EXPECT_EQ(probed.tuple.master, (Endpoint{"n1", 4000}));
   EXPECT_TRUE(std::holds_alternative<Absent>(Probe("ray", Env(worker + "TORCHELASTIC_RUN_ID=r\n"))));
   EXPECT_TRUE(std::holds_alternative<Absent>(Probe("ray", Env(worker + "GROUP_RANK=0\n"))));
   EXPECT_TRUE(std::holds_alternative<Absent>(Probe("ray", Env("RAY_JOB_ID=01\nRANK=3\nWORLD_SIZE=4\n"))));
