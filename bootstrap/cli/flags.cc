@@ -39,9 +39,8 @@ std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command) {
   command
       .add_option_function<std::string>(
           "--set", [flags](const std::string& setting) { flags->sets.push_back(setting); },
-          "set one key, over file and environment, for example --set timeouts.rendezvous=2m, the "
-          "wait for all ranks; "
-          "repeatable; muster help keys lists the keys")
+          "set one key, over file and environment, for example --set timeouts.rendezvous=2m, the wait for "
+          "all ranks; repeatable; muster help keys lists the keys")
       ->type_name("KEY=VALUE")
       ->take_all()
       ->trigger_on_parse();

@@ -155,8 +155,7 @@ Status FindNode(const Environment& environment, Candidate& candidate) {
   } else if (environment.live()) {
     return WithHint(Fail(Code::kBadEnvironment,
                          "SLURMD_NODENAME is not set, and neither the host name, {}, nor the layout gives "
-                         "this node's name in "
-                         "SLURM_STEP_NODELIST={}",
+                         "this node's name in SLURM_STEP_NODELIST={}",
                          host, *environment.Get("SLURM_STEP_NODELIST")),
                     "let the container or wrapper pass SLURMD_NODENAME on");
   }

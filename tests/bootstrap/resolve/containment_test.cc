@@ -256,8 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefuseCase{"RANK exported in the batch script", OneTaskANode(4, 2) + Bare(0, 4, 0),
                    Code::kBadEnvironment,
                    "slurm gives rank 2 of 4 (SLURM_PROCID=2, SLURM_STEP_NUM_TASKS=4), but torch-env gives "
-                   "rank 0 of 4 "
-                   "(RANK=0, WORLD_SIZE=4), and neither started the other"},
+                   "rank 0 of 4 (RANK=0, WORLD_SIZE=4), and neither started the other"},
         RefuseCase{"the same without LOCAL_RANK", OneTaskANode(4, 2) + "RANK=0\nWORLD_SIZE=4\n",
                    Code::kBadEnvironment,
                    "RANK=0, WORLD_SIZE=4 is set, but slurm gives rank 2 of 4 (SLURM_PROCID=2, "
@@ -290,8 +289,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefuseCase{"mp.spawn with another k on this node", OneTaskANode(2, 0) + Bare(2, 4, 2),
                    Code::kBadEnvironment,
                    "slurm gives rank 0 of 2 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=2), but torch-env gives "
-                   "rank 2 of 4 "
-                   "(RANK=2, WORLD_SIZE=4), and neither started the other"}));
+                   "rank 2 of 4 (RANK=2, WORLD_SIZE=4), and neither started the other"}));
 
 }  // namespace
 }  // namespace muster::resolve

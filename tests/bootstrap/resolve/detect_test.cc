@@ -27,8 +27,7 @@ TEST(Refused, KeepsTheAllocation) {
   EXPECT_EQ(refusal.allocation, expected);
   EXPECT_EQ(refusal.error.hint,
             "start it with srun: srun muster ...; for a world of one: MUSTER_LAUNCHER=none (also --launcher "
-            "none, or "
-            "launcher: none in the configuration)");
+            "none, or launcher: none in the configuration)");
   EXPECT_EQ(VerdictOn("slurm", refusal.considered), "absent");
 }
 
@@ -182,8 +181,7 @@ TEST(NodeOfASlurmTask, IsFoundByTheHostNameOrTheLayout) {
   EXPECT_EQ(MustRefuse(on(components, "6f0e1c")).error,
             (Error{Code::kBadEnvironment,
                    "SLURMD_NODENAME is not set, and neither the host name, 6f0e1c, nor the layout gives this "
-                   "node's name "
-                   "in SLURM_STEP_NODELIST=n[1-2]",
+                   "node's name in SLURM_STEP_NODELIST=n[1-2]",
                    "let the container or wrapper pass SLURMD_NODENAME on"}));
 }
 

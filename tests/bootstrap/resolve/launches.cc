@@ -32,10 +32,9 @@ Refusal MustRefuse(const Environment& environment, const DetectOptions& options)
 std::string OneTaskANode(int tasks, int rank) {
   return fmt::format(
       "SLURM_JOB_ID=9\nSLURM_STEP_ID=1\nSLURM_JOB_NODELIST=n[1-{0}]\nSLURM_STEP_NODELIST=n[1-{0}]\n"
-      "SLURM_STEP_NUM_NODES={0}\nSLURM_STEP_NUM_TASKS={0}\nSLURM_NTASKS={0}\nSLURM_STEP_TASKS_PER_NODE=1(x{0}"
-      ")\n"
-      "SLURM_TASKS_PER_NODE=1(x{0})\nSLURM_PROCID={1}\nSLURM_LOCALID=0\nSLURM_NODEID={1}\nSLURM_GTIDS={1}\n"
-      "SLURMD_NODENAME=n{2}\nSLURM_JOB_NUM_NODES={0}\n",
+      "SLURM_STEP_NUM_NODES={0}\nSLURM_STEP_NUM_TASKS={0}\nSLURM_NTASKS={0}\n"
+      "SLURM_STEP_TASKS_PER_NODE=1(x{0})\nSLURM_TASKS_PER_NODE=1(x{0})\nSLURM_PROCID={1}\nSLURM_LOCALID=0\n"
+      "SLURM_NODEID={1}\nSLURM_GTIDS={1}\nSLURMD_NODENAME=n{2}\nSLURM_JOB_NUM_NODES={0}\n",
       tasks, rank, rank + 1);
 }
 
@@ -65,28 +64,23 @@ std::string Bare(int rank, int size, int local) {
 
 std::string Muster(int rank, int size, int local, int local_size, int node, int nodes) {
   return fmt::format(
-      "MUSTER_RANK={}\nMUSTER_WORLD_SIZE={}\nMUSTER_LOCAL_RANK={}\nMUSTER_LOCAL_WORLD_SIZE={}\nMUSTER_NODE_"
-      "RANK={}\n"
-      "MUSTER_NUM_NODES={}\nMUSTER_NODE=n{}\nMUSTER_GROUP=0123456789abcdef0123456789abcdef\nMUSTER_CONTROL=@"
-      "muster-1\n"
-      "MUSTER_JOB_KEY=slurm:9.1:0\nMUSTER_SUPERVISOR_PID=500\n",
+      "MUSTER_RANK={}\nMUSTER_WORLD_SIZE={}\nMUSTER_LOCAL_RANK={}\nMUSTER_LOCAL_WORLD_SIZE={}\n"
+      "MUSTER_NODE_RANK={}\nMUSTER_NUM_NODES={}\nMUSTER_NODE=n{}\n"
+      "MUSTER_GROUP=0123456789abcdef0123456789abcdef\nMUSTER_CONTROL=@muster-1\nMUSTER_JOB_KEY=slurm:9.1:0\n"
+      "MUSTER_SUPERVISOR_PID=500\n",
       rank, size, local, local_size, node, nodes, node + 1);
 }
 
 std::string BatchScript() {
-  return "SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=n[1-2]\nSLURM_JOB_NUM_NODES=2\nSLURM_TASKS_PER_NODE=2(x2)"
-         "\nSLURM_"
-         "NTASKS=4\n"
-         "SLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\nSLURMD_NODENAME=n1\nSLURM_TASK_PID="
-         "400\n"
-         "ENVIRONMENT=BATCH\n";
+  return "SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=n[1-2]\nSLURM_JOB_NUM_NODES=2\nSLURM_TASKS_PER_NODE=2(x2)\n"
+         "SLURM_NTASKS=4\nSLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\n"
+         "SLURMD_NODENAME=n1\nSLURM_TASK_PID=400\nENVIRONMENT=BATCH\n";
 }
 
 std::string OneTaskScript() {
-  return "SLURM_JOB_ID=10\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\nSLURM_"
-         "NTASKS=1\n"
-         "SLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\nSLURMD_NODENAME=n1\nSLURM_TASK_PID="
-         "400\n";
+  return "SLURM_JOB_ID=10\nSLURM_JOB_NODELIST=n1\nSLURM_JOB_NUM_NODES=1\nSLURM_TASKS_PER_NODE=1\n"
+         "SLURM_NTASKS=1\nSLURM_PROCID=0\nSLURM_LOCALID=0\nSLURM_NODEID=0\nSLURM_GTIDS=0\n"
+         "SLURMD_NODENAME=n1\nSLURM_TASK_PID=400\n";
 }
 
 std::string TupleText(const RankTuple& tuple) {

@@ -123,9 +123,8 @@ TEST(LostSupervisor, OlderThanTheTaskOfABatchScriptIsLeftOver) {
 // muster launch -n 4 in a Slurm job, or muster run of several ranks a task: Slurm's variables are those of the rank.
 TEST(LostSupervisor, OfSeveralRanksOfATaskIsNamed) {
   const std::string rewritten =
-      "SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=n[1-2]\nSLURM_JOB_NUM_NODES=2\nSLURM_TASKS_PER_NODE=2(x2)\nSLURM_"
-      "NTASKS=2\n"
-      "SLURM_PROCID=1\nSLURM_LOCALID=1\nSLURM_NODEID=0\nSLURM_GTIDS=0,1\nSLURMD_NODENAME=n1\n"
+      "SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=n[1-2]\nSLURM_JOB_NUM_NODES=2\nSLURM_TASKS_PER_NODE=2(x2)\n"
+      "SLURM_NTASKS=2\nSLURM_PROCID=1\nSLURM_LOCALID=1\nSLURM_NODEID=0\nSLURM_GTIDS=0,1\nSLURMD_NODENAME=n1\n"
       "MUSTER_OUTER_SLURM_JOB_ID=9\nMUSTER_OUTER_SLURM_PROCID=0\n";
   const Environment launch =
       Changed(Env(rewritten + Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1)),

@@ -51,9 +51,8 @@ const std::vector<Sound>& Written() {
        {"LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"},
        false},
       {"openmpi",
-       "OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\nOMPI_COMM_WORLD_LOCAL_"
-       "SIZE=2\n"
-       "OMPI_MCA_orte_num_nodes=2\n",
+       "OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=4\nOMPI_COMM_WORLD_LOCAL_RANK=1\n"
+       "OMPI_COMM_WORLD_LOCAL_SIZE=2\nOMPI_MCA_orte_num_nodes=2\n",
        "OMPI_COMM_WORLD_RANK",
        "OMPI_COMM_WORLD_SIZE",
        {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_num_nodes"}},

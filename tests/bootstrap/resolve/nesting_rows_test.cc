@@ -43,9 +43,8 @@ Environment Live(const std::string& text, pid_t pid) {
 }
 
 const std::string kFlux =
-    "FLUX_TASK_RANK=3\nFLUX_JOB_SIZE=4\nFLUX_TASK_LOCAL_ID=1\nFLUX_JOB_NNODES=2\nFLUX_JOB_ID=f58\nPMI_RANK="
-    "3\n"
-    "PMI_SIZE=4\n";
+    "FLUX_TASK_RANK=3\nFLUX_JOB_SIZE=4\nFLUX_TASK_LOCAL_ID=1\nFLUX_JOB_NNODES=2\nFLUX_JOB_ID=f58\n"
+    "PMI_RANK=3\nPMI_SIZE=4\n";
 
 INSTANTIATE_TEST_SUITE_P(
     All, RowTest,
@@ -76,9 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"Slurm inside Flux: the broker cleared its own",
             Env(OneTaskANode(2, 1) + "FLUX_URI=local:///x\n"), "slurm 1/2"},
         Row{"PALS in PBS",
-            Env("PBS_JOBID=7.x\nPBS_NODENUM=0\nPALS_RANKID=3\nPALS_LOCAL_RANKID=1\nPALS_LOCAL_SIZE=2\nPALS_"
-                "NODEID=1\n"
-                "PALS_APID=a\nPMI_RANK=3\nPMI_SIZE=4\n"),
+            Env("PBS_JOBID=7.x\nPBS_NODENUM=0\nPALS_RANKID=3\nPALS_LOCAL_RANKID=1\nPALS_LOCAL_SIZE=2\n"
+                "PALS_NODEID=1\nPALS_APID=a\nPMI_RANK=3\nPMI_SIZE=4\n"),
             "pals 3/4"},
         Row{"jsrun",
             Env("LSB_JOBID=7\nLSB_DJOB_NUMPROC=9\nJSM_NAMESPACE_RANK=3\nJSM_NAMESPACE_SIZE=4\n"

@@ -29,12 +29,10 @@ TEST(ChooseAuth, AutoTakesMungeThenSecretThenTheKernel) {
 
 TEST(ChooseAuth, AutoAcrossNodesWithNothingIsAnError) {
   ExpectError(Facts(AuthMethod::kAuto, false, false, true),
-              "the ranks may be on several nodes and cannot authenticate each other: this node has no "
-              "munge socket at "
-              "/run/munge/munge.socket.2 and no job secret is known",
+              "the ranks may be on several nodes and cannot authenticate each other: this node has no munge "
+              "socket at /run/munge/munge.socket.2 and no job secret is known",
               "export MUSTER_SECRET=$(muster secret) in the batch script, before srun; or start munged on "
-              "every node; or, on "
-              "a network you trust, set rendezvous.auth: none");
+              "every node; or, on a network you trust, set rendezvous.auth: none");
 }
 
 // A container with the node's socket and without the library.

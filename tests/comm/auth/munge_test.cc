@@ -135,8 +135,7 @@ TEST(LoadMunge, NamesAMissingOrWrongLibrary) {
   EXPECT_EQ(missing.error().code, Code::kAuthentication);
   EXPECT_EQ(missing.error().message,
             "cannot load libmuster-no-such.so.1: libmuster-no-such.so.1: cannot open shared object file: No "
-            "such file or "
-            "directory");
+            "such file or directory");
   EXPECT_EQ(missing.error().hint, hint);
   const Result<MungeApi> wrong = LoadMunge("libc.so.6");
   ASSERT_FALSE(wrong);
