@@ -29,6 +29,14 @@ class AttackTest : public testing::TestWithParam<AuthMethod> {
     }
   }
 
+  // Those of an honest handshake.
+  void SetUp() override {
+    HandshakePair honest(*prover_, *prover_);
+    honest.Run();
+    seen_ = honest.seen;
+    ASSERT_EQ(seen_.size(), static_cast<size_t>(kMessages));
+  }
+
   // The receiver of message `index` must not end with keys, nor must the sender, unless the message was its
   // last.
   static void ExpectFailed(const HandshakePair& pair, int index, const std::string& what) {
@@ -41,14 +49,12 @@ class AttackTest : public testing::TestWithParam<AuthMethod> {
   }
 
   std::unique_ptr<Prover> prover_;
+  std::vector<Bytes> seen_;
 };
 
 TEST_P(AttackTest, NoFlippedBitGoesUnnoticed) {
-  HandshakePair honest(*prover_, *prover_);
-  honest.Run();
-  ASSERT_EQ(honest.seen.size(), static_cast<size_t>(kMessages));
   for (int index = 0; index < kMessages; ++index) {
-    const size_t bits = 8 * honest.seen[static_cast<size_t>(index)].size();
+    const size_t bits = 8 * seen_[static_cast<size_t>(index)].size();
     for (size_t bit = 0; bit < bits; ++bit) {
       HandshakePair pair(*prover_, *prover_);
       pair.Run([&](int at, Bytes& message) {
@@ -60,11 +66,8 @@ TEST_P(AttackTest, NoFlippedBitGoesUnnoticed) {
 }
 
 TEST_P(AttackTest, NoTruncationOrExtensionGoesUnnoticed) {
-  HandshakePair honest(*prover_, *prover_);
-  honest.Run();
-  ASSERT_EQ(honest.seen.size(), static_cast<size_t>(kMessages));
   for (int index = 0; index < kMessages; ++index) {
-    const size_t size = honest.seen[static_cast<size_t>(index)].size();
+    const size_t size = seen_[static_cast<size_t>(index)].size();
     for (size_t length = 0; length <= size + 17; ++length) {
       if (length == size) continue;
       HandshakePair pair(*prover_, *prover_);
@@ -77,38 +80,29 @@ TEST_P(AttackTest, NoTruncationOrExtensionGoesUnnoticed) {
 }
 
 TEST_P(AttackTest, NoMessageOfAnotherHandshakeIsTaken) {
-  HandshakePair recorded(*prover_, *prover_);
-  recorded.Run();
-  ASSERT_EQ(recorded.seen.size(), static_cast<size_t>(kMessages));
   for (int index = 0; index < kMessages; ++index) {
     HandshakePair pair(*prover_, *prover_);
     pair.Run([&](int at, Bytes& message) {
-      if (at == index) message = recorded.seen[static_cast<size_t>(at)];
+      if (at == index) message = seen_[static_cast<size_t>(at)];
     });
     ExpectFailed(pair, index, fmt::format("message {}", index));
   }
 }
 
 TEST_P(AttackTest, AWholeRecordedClientIsNotTaken) {
-  HandshakePair recorded(*prover_, *prover_);
-  recorded.Run();
-  ASSERT_EQ(recorded.seen.size(), static_cast<size_t>(kMessages));
   HandshakePair pair(*prover_, *prover_);
   pair.server.handshake->Start();
-  pair.server.handshake->OnMessage(recorded.seen[0]);
-  pair.server.handshake->OnMessage(recorded.seen[2]);
+  pair.server.handshake->OnMessage(seen_[0]);
+  pair.server.handshake->OnMessage(seen_[2]);
   EXPECT_EQ(pair.server.outcome(), Outcome::kRejected);
 }
 
 TEST_P(AttackTest, AWholeRecordedServerIsNotTaken) {
-  HandshakePair recorded(*prover_, *prover_);
-  recorded.Run();
-  ASSERT_EQ(recorded.seen.size(), static_cast<size_t>(kMessages));
   HandshakePair pair(*prover_, *prover_);
   pair.client.handshake->Start();
-  pair.client.handshake->OnMessage(recorded.seen[1]);
+  pair.client.handshake->OnMessage(seen_[1]);
   EXPECT_EQ(pair.client.outcome(), Outcome::kRejected);
-  pair.client.handshake->OnMessage(recorded.seen[3]);
+  pair.client.handshake->OnMessage(seen_[3]);
   EXPECT_EQ(pair.client.outcome(), Outcome::kRejected);
 }
 
