@@ -46,10 +46,11 @@ def muster_binary(name, copts = [], deps = [], linkopts = [], **kwargs):
     })
     cc_binary(name = name, copts = _copts(copts), linkopts = linkopts, deps = _deps(deps, copts), **kwargs)
 
-def muster_test(name, copts = [], deps = [], **kwargs):
-    """A gtest program; gmock's main prints one case a line."""
+def muster_test(name, srcs = None, copts = [], deps = [], **kwargs):
+    """A gtest program, by default of NAME.cc; gmock's main prints one case a line."""
     cc_test(
         name = name,
+        srcs = srcs or [name + ".cc"],
         copts = _copts(copts),
         deps = _deps(deps + ["@system//:gtest_main"], copts),
         **kwargs
