@@ -217,14 +217,12 @@ bool CanForce(const Environment& environment) {
   return ParseInteger<int64_t>(std::string_view(above).substr(above.rfind('.') + 1)).has_value();
 }
 
-Probed ReadForced(const Environment& environment) {
-  Result<Candidate> candidate = Read(environment, kForcedVariables);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  if (auto status = CheckTaskIds(environment, candidate->tuple); !status)
-    return Malformed{std::move(status).error()};
-  candidate->warnings.push_back(
+Result<Candidate> ReadForced(const Environment& environment) {
+  MUSTER_TRY(Candidate candidate, Read(environment, kForcedVariables));
+  MUSTER_CHECK(CheckTaskIds(environment, candidate.tuple));
+  candidate.warnings.push_back(
       "the step's own variables are missing: SLURM_NTASKS is taken for the world size");
-  return *std::move(candidate);
+  return candidate;
 }
 
 Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
@@ -232,7 +230,7 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   auto not_a_task = NotATask(environment);
   const bool stripped = !Missing(environment, kTaskVariables).empty() ||
                         !Missing(environment, kStepVariables).empty() || !SlurmJobId(environment);
-  if (context.forced && stripped && CanForce(environment)) return ReadForced(environment);
+  if (context.forced && stripped && CanForce(environment)) return ToProbed(ReadForced(environment));
   if (not_a_task) return *std::move(not_a_task);
   if (stripped) return Stripped(environment);
   Result<Candidate> candidate = Read(environment, kVariables);

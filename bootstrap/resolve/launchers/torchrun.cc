@@ -20,6 +20,8 @@ Result<Candidate> Read(const Environment& environment, std::string_view run_id) 
   if (restart) candidate.sources.push_back({"job.restart", "TORCHELASTIC_RESTART_COUNT", {}});
   job.restart = restart.value_or(0);
   job.key = JobKey("torchrun", job);
+  if (!candidate.tuple.local_rank)
+    return Fail(Code::kBadEnvironment, "TORCHELASTIC_RUN_ID and RANK are set but LOCAL_RANK is not");
   return candidate;
 }
 
@@ -30,13 +32,7 @@ Probed ProbeTorchrun(const Environment& environment, const ProbeContext&) {
   if (HasNoPair(environment, kTorchrunVariables)) {
     return Absent{"TORCHELASTIC_RUN_ID is set without RANK and WORLD_SIZE: left over from a torchrun", true};
   }
-  Result<Candidate> candidate = Read(environment, *run_id);
-  if (!candidate) return Malformed{std::move(candidate).error()};
-  if (!candidate->tuple.local_rank) {
-    return Malformed{
-        {Code::kBadEnvironment, "TORCHELASTIC_RUN_ID and RANK are set but LOCAL_RANK is not", {}}};
-  }
-  return *std::move(candidate);
+  return ToProbed(Read(environment, *run_id));
 }
 
 constexpr std::string_view kOthers[] = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR",
