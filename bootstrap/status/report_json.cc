@@ -30,51 +30,45 @@ std::string_view NameOf(rendezvous::RankState state) {
 }
 
 Json ToJson(const OperationState& operation) {
-  Json object;
-  object["operation"] = operation.operation;
-  object["sequence"] = operation.sequence;
-  object["elements"] = operation.elements;
-  object["communicator"] = fmt::format("{:016x}", operation.communicator);
-  object["active"] = operation.active;
-  object["seconds"] = Seconds(operation.milliseconds);
-  object["waiting_for"] = operation.waiting_for;
-  return object;
+  return {
+      {"operation", operation.operation},    {"sequence", operation.sequence},
+      {"elements", operation.elements},      {"communicator", fmt::format("{:016x}", operation.communicator)},
+      {"active", operation.active},          {"seconds", Seconds(operation.milliseconds)},
+      {"waiting_for", operation.waiting_for}};
 }
+
+Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json ToJson(const rendezvous::ProcessState& process) {
   if (process.pid == 0) return nullptr;
-  Json object;
-  object["pid"] = process.pid;
-  object["state"] = std::string(1, process.state);
-  object["seconds"] = Seconds(process.milliseconds);
-  object["cpu_seconds"] = Seconds(process.cpu_milliseconds);
-  object["kernel"] = process.where.empty() ? Json(nullptr) : Json(process.where);
-  return object;
+  return {{"pid", process.pid},
+          {"state", std::string(1, process.state)},
+          {"seconds", Seconds(process.milliseconds)},
+          {"cpu_seconds", Seconds(process.cpu_milliseconds)},
+          {"kernel", OrNull(process.where)}};
 }
 
 Json ToJson(const rendezvous::GroupStatus& status, const rendezvous::RankReport& report) {
-  Json object;
-  object["rank"] = report.rank;
-  object["node"] = status.nodes[static_cast<size_t>(status.node_of_rank[static_cast<size_t>(report.rank)])];
-  object["state"] = NameOf(report.state);
-  object["exit_status"] = report.exit_status < 0 ? Json(nullptr) : Json(report.exit_status);
-  object["process"] = ToJson(report.process);
-  object["operations"] = Json::array();
-  for (const OperationState& operation : report.operations) object["operations"].push_back(ToJson(operation));
-  object["stack"] = report.stack.empty() ? Json(nullptr) : Json(report.stack);
-  return object;
+  Json operations = Json::array();
+  for (const OperationState& operation : report.operations) operations.push_back(ToJson(operation));
+  return {{"rank", report.rank},
+          {"node", status.nodes[static_cast<size_t>(status.node_of_rank[static_cast<size_t>(report.rank)])]},
+          {"state", NameOf(report.state)},
+          {"exit_status", report.exit_status < 0 ? Json(nullptr) : Json(report.exit_status)},
+          {"process", ToJson(report.process)},
+          {"operations", operations},
+          {"stack", OrNull(report.stack)}};
 }
 
 Json ToJson(const rendezvous::GroupStatus& status) {
-  Json object;
-  object["job"] = status.job;
-  object["group"] = status.group_id.empty() ? Json(nullptr) : Json(status.group_id);
-  object["forming"] = status.forming.empty() ? Json(nullptr) : Json(status.forming);
-  object["failure"] = status.failure.empty() ? Json(nullptr) : Json(status.failure);
-  object["complete"] = status.complete;
-  object["size"] = status.node_of_rank.size();
-  object["root"] = status.root_rank;
-  object["waiting"] = Json::array();
+  Json object = {{"job", status.job},
+                 {"group", OrNull(status.group_id)},
+                 {"forming", OrNull(status.forming)},
+                 {"failure", OrNull(status.failure)},
+                 {"complete", status.complete},
+                 {"size", status.node_of_rank.size()},
+                 {"root", status.root_rank},
+                 {"waiting", Json::array()}};
   const Roster roster = RosterOf(status);
   for (const rendezvous::WaitingCall& call :
        rendezvous::FindWaitingCalls(status.reports, std::chrono::seconds(1))) {
