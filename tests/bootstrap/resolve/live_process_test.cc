@@ -25,6 +25,18 @@ std::shared_ptr<const Environment> Started(const std::string& text) {
   return std::make_shared<const Environment>(Env(text));
 }
 
+// Below a Slurm task, or a supervisor, that was started with these variables.
+Environment BelowTask(const std::string& text, const std::string& started) {
+  auto process = Live(4800, 4711);
+  process.slurm_task = Started(started);
+  return Env(text).AsProcess(process);
+}
+Environment BelowSupervisor(const std::string& text, const std::string& started) {
+  auto process = Live(900, 800);
+  process.supervisor = Started(started);
+  return Env(text).AsProcess(process);
+}
+
 TEST(LiveProcess, ThatSlurmStartedItselfIsItsTask) {
   const std::string text = OneTaskANode(4, 1) + "SLURM_TASK_PID=4711\n";
   const Resolution resolution = MustResolve(Env(text + Bare(0, 4, 0)).AsProcess(Live(4711, 4000)));
@@ -113,9 +125,7 @@ TEST(LiveProcess, KnowsThatTorchrunWasStartedInsideTheTask) {
   const std::string task = OneTaskANode(2, 1) + "SLURM_TASK_PID=4711\n";
   const std::string text = task + Torchrun(2, 3, 2, 3, 0, 1);
   EXPECT_EQ(MustRefuse(Env(text)).error.code, Code::kBadEnvironment);
-  auto process = Live(4800, 4711);
-  process.slurm_task = Started(task);
-  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  const Resolution resolution = MustResolve(BelowTask(text, task));
   EXPECT_EQ(resolution.tuple.launcher, "torchrun");
   EXPECT_EQ(resolution.tuple.rank, 2);
   EXPECT_EQ(VerdictOn("slurm", resolution.considered), "carrier");
@@ -124,9 +134,7 @@ TEST(LiveProcess, KnowsThatTorchrunWasStartedInsideTheTask) {
 TEST(LiveProcess, KnowsThatSlurmWasStartedInsideTorchrun) {
   // A torchrun worker runs `srun -n4 sh -c 'program; true'`.
   const std::string text = Torchrun(2, 6, 2, 6, 0, 1) + OneTaskANode(4, 1) + "SLURM_TASK_PID=4711\n";
-  auto process = Live(4800, 4711);
-  process.slurm_task = Started(text);
-  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  const Resolution resolution = MustResolve(BelowTask(text, text));
   EXPECT_EQ(resolution.tuple.launcher, "slurm");
   EXPECT_EQ(resolution.tuple.rank, 1);
   EXPECT_EQ(VerdictOn("torchrun", resolution.considered), "carrier");
@@ -134,9 +142,7 @@ TEST(LiveProcess, KnowsThatSlurmWasStartedInsideTorchrun) {
 
 TEST(LiveProcess, ABareTupleIsDatedByNobody) {
   const std::string text = OneTaskANode(4, 2) + "SLURM_TASK_PID=4711\n" + Bare(0, 4, 0);
-  auto process = Live(4800, 4711);
-  process.slurm_task = Started(text);
-  EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.code, Code::kBadEnvironment);
+  EXPECT_EQ(MustRefuse(BelowTask(text, text)).error.code, Code::kBadEnvironment);
 }
 
 // RANK=0 LOCAL_RANK=0 WORLD_SIZE=8, exported in the batch script: to task 0 of 4 the numbers are like those
@@ -144,14 +150,11 @@ TEST(LiveProcess, ABareTupleIsDatedByNobody) {
 TEST(LiveProcess, DoesNotTakeAStaleRankOfALargerWorldForABlock) {
   const std::string task = OneTaskANode(4, 0) + "SLURM_TASK_PID=4711\n";
   const std::string text = task + Bare(0, 8, 0);
-  auto process = Live(4800, 4711);
-  process.slurm_task = Started(text);
   EXPECT_EQ(
-      MustRefuse(Env(text).AsProcess(process)).error.message,
+      MustRefuse(BelowTask(text, text)).error.message,
       "slurm gives rank 0 of 4 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=4), but torch-env gives rank 0 of 8 "
       "(RANK=0, WORLD_SIZE=8), and neither started the other");
-  process.slurm_task = Started(task);
-  const Resolution spawned = MustResolve(Env(text).AsProcess(process));
+  const Resolution spawned = MustResolve(BelowTask(text, task));
   EXPECT_EQ(spawned.tuple.launcher, "torch-env");
   EXPECT_EQ(spawned.tuple.world_size, 8);
   EXPECT_EQ(VerdictOn("slurm", spawned.considered), "carrier");
@@ -160,9 +163,7 @@ TEST(LiveProcess, DoesNotTakeAStaleRankOfALargerWorldForABlock) {
 // RANK=3 WORLD_SIZE=8 srun -N1 -n1 -w gpu03 ...: a user starts each rank as a step of its own.
 TEST(LiveProcess, TakesARankThatWasThereBeforeAStepOfOne) {
   const std::string text = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n" + Bare(3, 8, 0);
-  auto process = Live(4800, 4711);
-  process.slurm_task = Started(text);
-  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  const Resolution resolution = MustResolve(BelowTask(text, text));
   EXPECT_EQ(resolution.tuple.launcher, "torch-env");
   EXPECT_EQ(resolution.tuple.rank, 3);
 }
@@ -171,9 +172,7 @@ TEST(LiveProcess, KnowsWhatWasStartedUnderMusterRun) {
   // muster run on two ranks of one node, each runs its own torchrun of two: equal numbers by chance.
   const std::string supervisor = OneTaskANode(1, 0);
   const std::string text = Muster(0, 2, 0, 2, 0, 1) + Torchrun(0, 2, 0, 2, 0, 1);
-  auto process = Live(900, 800);
-  process.supervisor = Started(supervisor);
-  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  const Resolution resolution = MustResolve(BelowSupervisor(text, supervisor));
   EXPECT_EQ(resolution.tuple.launcher, "torchrun");
   EXPECT_EQ(VerdictOn("muster", resolution.considered), "carrier");
 }
@@ -182,16 +181,12 @@ TEST(LiveProcess, TakesTheTorchTupleOfASupervisorForItsOwn) {
   // A program of muster run, below a step of one task on the same node: RANK is as old as MUSTER_RANK.
   const std::string program = Muster(3, 4, 1, 2, 1, 2) + Bare(3, 4, 1);
   const std::string step = program + OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n";
-  auto process = Live(4800, 4711);
-  process.slurm_task = Started(step);
-  const Resolution task = MustResolve(Env(step).AsProcess(process));
+  const Resolution task = MustResolve(BelowTask(step, step));
   EXPECT_EQ(task.tuple.launcher, "slurm");
   EXPECT_EQ(task.tuple.master, std::nullopt);
   EXPECT_EQ(VerdictOn("torch-env", task.considered), "carrier");
   // The same program, below an mpirun.
-  process = Live(900, 800);
-  process.supervisor = Started("HOME=/h\n");
-  const Resolution rank = MustResolve(Env(program + Openmpi(2, 3, 2, 3)).AsProcess(process));
+  const Resolution rank = MustResolve(BelowSupervisor(program + Openmpi(2, 3, 2, 3), "HOME=/h\n"));
   EXPECT_EQ(rank.tuple.launcher, "openmpi");
   EXPECT_EQ(rank.tuple.rank, 2);
 }
@@ -199,9 +194,7 @@ TEST(LiveProcess, TakesTheTorchTupleOfASupervisorForItsOwn) {
 TEST(LiveProcess, KnowsWhatMusterRunWasStartedUnder) {
   // torchrun starts muster run: its variables were there before the supervisor.
   const std::string torchrun = Torchrun(1, 2, 1, 2, 0, 1);
-  auto process = Live(900, 800);
-  process.supervisor = Started(torchrun);
-  const Resolution resolution = MustResolve(Env(torchrun + Muster(1, 2, 1, 2, 0, 1)).AsProcess(process));
+  const Resolution resolution = MustResolve(BelowSupervisor(torchrun + Muster(1, 2, 1, 2, 0, 1), torchrun));
   EXPECT_EQ(resolution.tuple.launcher, "muster");
   EXPECT_EQ(VerdictOn("torchrun", resolution.considered), "same");
 }
@@ -209,14 +202,11 @@ TEST(LiveProcess, KnowsWhatMusterRunWasStartedUnder) {
 TEST(LiveProcess, IgnoresAMalformedVariableThatItsTaskStartedWith) {
   const std::string task = OneTaskANode(4, 3) + "SLURM_TASK_PID=4711\n";
   const std::string text = task + "WORLD_SIZE=\n";
-  auto process = Live(4800, 4711);
-  process.slurm_task = Started(text);
-  const Resolution resolution = MustResolve(Env(text).AsProcess(process));
+  const Resolution resolution = MustResolve(BelowTask(text, text));
   EXPECT_EQ(resolution.tuple.launcher, "slurm");
   EXPECT_EQ(resolution.tuple.rank, 3);
   EXPECT_EQ(VerdictOn("torch-env", resolution.considered), "malformed");
-  process.slurm_task = Started(task);
-  EXPECT_EQ(MustRefuse(Env(text).AsProcess(process)).error.message, "WORLD_SIZE is set but empty");
+  EXPECT_EQ(MustRefuse(BelowTask(text, task)).error.message, "WORLD_SIZE is set but empty");
 }
 
 // sbatch --export=ALL,RANK=4,WORLD_SIZE=4 of one task: no launcher is inside the script, and it is no silent world of one.

@@ -22,9 +22,17 @@ DetectOptions Unreachable() {
   return options;
 }
 
+// In a process whose supervisor does not answer.
+Refusal Lost(const Environment& environment, const DetectOptions& options = Unreachable()) {
+  return MustRefuse(environment.AsProcess(Live(5, 4)), options);
+}
+Resolution LeftOver(const Environment& environment, const DetectOptions& options = Unreachable()) {
+  return MustResolve(environment.AsProcess(Live(5, 4)), options);
+}
+
 TEST(DeadSupervisor, LeavesNothingBehind) {
   const std::string text = OneTaskANode(4, 2) + Muster(0, 2, 0, 2, 0, 1) + Bare(0, 2, 0);
-  const Resolution resolution = MustResolve(Env(text).AsProcess(Live(5, 4)), Unreachable());
+  const Resolution resolution = LeftOver(Env(text));
   EXPECT_EQ(resolution.tuple.launcher, "slurm");
   EXPECT_EQ(resolution.tuple.rank, 2);
   EXPECT_EQ(resolution.tuple.master, std::nullopt);
@@ -46,7 +54,7 @@ constexpr std::string_view kLostHint =
 // N programs in containers without /dev/shm would each do all the work.
 TEST(LostSupervisor, IsNoWorldOfOne) {
   const std::string text = Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1);
-  const Refusal refusal = MustRefuse(Env(text).AsProcess(Live(5, 4)), Unreachable());
+  const Refusal refusal = Lost(Env(text));
   EXPECT_EQ(refusal.error, (Error{Code::kBadEnvironment, std::string(kLost),
                                   std::string(kLostHint) +
                                       "; for a world of one: MUSTER_LAUNCHER=none (also --launcher none, or "
@@ -54,37 +62,35 @@ TEST(LostSupervisor, IsNoWorldOfOne) {
   EXPECT_EQ(VerdictOn("muster", refusal.considered), "malformed");
   DetectOptions alone = Unreachable();
   alone.launcher = "none";
-  EXPECT_EQ(MustResolve(Env(text).AsProcess(Live(5, 4)), alone).tuple.world_size, 1);
+  EXPECT_EQ(LeftOver(Env(text), alone).tuple.world_size, 1);
   // It was a world of one before.
-  EXPECT_EQ(MustResolve(Env(Muster(0, 1, 0, 1, 0, 1)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
-            "none");
+  EXPECT_EQ(LeftOver(Env(Muster(0, 1, 0, 1, 0, 1))).tuple.launcher, "none");
   const Environment named = Changed(Env(text), {{"MUSTER_CONTROL", "/scratch/muster-1-2-3/control-4"}});
-  EXPECT_THAT(MustRefuse(named.AsProcess(Live(5, 4)), Unreachable()).error.hint,
-              HasSubstr("in a container: bind /scratch into it;"));
+  EXPECT_THAT(Lost(named).error.hint, HasSubstr("in a container: bind /scratch into it;"));
 }
 
 TEST(LostSupervisor, IsNoSecondGroupOfItsStep) {
   const std::string text = OneTaskANode(2, 1) + Muster(1, 2, 0, 1, 1, 2);
-  const Refusal refusal = MustRefuse(Env(text).AsProcess(Live(5, 4)), Unreachable());
+  const Refusal refusal = Lost(Env(text));
   EXPECT_EQ(refusal.error, (Error{Code::kBadEnvironment, std::string(kLost), std::string(kLostHint)}));
   // This program is no task of the step: nothing waits for it.
   EXPECT_EQ(refusal.awaited, std::nullopt);
   const Environment next = Changed(Env(text), {{"SLURM_STEP_ID", "2"}});
-  EXPECT_EQ(MustResolve(next.AsProcess(Live(5, 4)), Unreachable()).tuple.launcher, "slurm");
+  EXPECT_EQ(LeftOver(next).tuple.launcher, "slurm");
 }
 
 // sbatch of one task from inside a rank.
 TEST(LostSupervisor, OfAnotherJobIsLeftOver) {
   const std::string job = OneTaskScript();
   const Environment script = Env(job + Muster(1, 2, 0, 1, 1, 2) + Bare(1, 2, 0));
-  const Resolution resolution = MustResolve(script.AsProcess(Live(5, 4)), Unreachable());
+  const Resolution resolution = LeftOver(script);
   EXPECT_EQ(resolution.tuple.launcher, "none");
   EXPECT_THAT(
       resolution.warnings,
       ElementsAre(
           "MUSTER_CONTROL=@muster-1 does not answer or is not ours: left over from another muster run"));
   const Environment same = Changed(script, {{"MUSTER_JOB_KEY", "slurm:10.0:0"}});
-  EXPECT_EQ(MustRefuse(same.AsProcess(Live(5, 4)), Unreachable()).error.code, Code::kBadEnvironment);
+  EXPECT_EQ(Lost(same).error.code, Code::kBadEnvironment);
 }
 
 // Of a launch under any launcher, whose program has submitted this job.
@@ -117,7 +123,7 @@ TEST(LostSupervisor, OlderThanTheTaskOfABatchScriptIsLeftOver) {
   // The supervisor is inside the task: this may be its program, in a container.
   process.slurm_task = std::make_shared<const Environment>(Env(job));
   EXPECT_EQ(MustRefuse(script.AsProcess(process), Unreachable()).error.message, kLost);
-  EXPECT_EQ(MustRefuse(script.AsProcess(Live(5, 4)), Unreachable()).error.message, kLost);
+  EXPECT_EQ(Lost(script).error.message, kLost);
 }
 
 // muster launch -n 4 in a Slurm job, or muster run of several ranks a task: Slurm's variables are those of the rank.
@@ -129,7 +135,7 @@ TEST(LostSupervisor, OfSeveralRanksOfATaskIsNamed) {
   const Environment launch =
       Changed(Env(rewritten + Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1)),
               {{"MUSTER_JOB_KEY", "launch:4711:0"}, {"MUSTER_BATCH_JOB", "SLURM_JOB_ID=9"}});
-  const Refusal refusal = MustRefuse(launch.AsProcess(Live(5, 4)), Unreachable());
+  const Refusal refusal = Lost(launch);
   EXPECT_EQ(refusal.error.message, kLost);
   EXPECT_THAT(refusal.error.hint, HasSubstr("bind /dev/shm into it;"));
   const Environment run = Changed(launch, {{"MUSTER_JOB_KEY", "slurm:9.1:0"},
@@ -139,17 +145,17 @@ TEST(LostSupervisor, OfSeveralRanksOfATaskIsNamed) {
                                            {"SLURM_STEP_NUM_NODES", "1"},
                                            {"SLURM_STEP_NUM_TASKS", "2"},
                                            {"SLURM_STEP_TASKS_PER_NODE", "2"}});
-  EXPECT_EQ(MustRefuse(run.AsProcess(Live(5, 4)), Unreachable()).error.message, kLost);
+  EXPECT_EQ(Lost(run).error.message, kLost);
   // A launcher inside gives the rank.
   const Environment inside = Env(rewritten + Muster(1, 2, 1, 2, 0, 1) + Openmpi(0, 3, 0, 3));
-  EXPECT_EQ(MustResolve(inside.AsProcess(Live(5, 4)), Unreachable()).tuple.launcher, "openmpi");
+  EXPECT_EQ(LeftOver(inside).tuple.launcher, "openmpi");
   // Another job of several tasks, submitted by such a program.
   const Environment next = Changed(launch, {{"SLURM_JOB_ID", "10"},
                                             {"SLURM_TASK_PID", "400"},
                                             {"SLURM_GTIDS", "0"},
                                             {"SLURM_PROCID", "0"},
                                             {"SLURM_LOCALID", "0"}});
-  EXPECT_EQ(MustRefuse(next.AsProcess(Live(5, 4)), Unreachable()).error.code, Code::kNotLaunched);
+  EXPECT_EQ(Lost(next).error.code, Code::kNotLaunched);
 }
 
 // N programs in containers, below a launcher that gives each the tuple of its supervisor.
@@ -168,24 +174,22 @@ TEST(LostSupervisor, IsNoSecondGroupOfItsLaunch) {
         Row{"pals", pals, "pals:a5:0", {"PALS_APID", "a6"}}}) {
     const Environment program =
         Changed(Env(Muster(1, 2, 1, 2, 0, 1) + row.variables), {{"MUSTER_JOB_KEY", row.key}});
-    EXPECT_EQ(MustRefuse(program.AsProcess(Live(5, 4)), Unreachable()).error,
-              (Error{Code::kBadEnvironment, std::string(kLost), std::string(kLostHint)}))
+    EXPECT_EQ(Lost(program).error, (Error{Code::kBadEnvironment, std::string(kLost), std::string(kLostHint)}))
         << row.launcher;
     const auto launcher = [&](std::string_view name, std::string_view value) {
-      return MustResolve(Changed(program, {{name, value}}).AsProcess(Live(5, 4)), Unreachable())
-          .tuple.launcher;
+      return LeftOver(Changed(program, {{name, value}})).tuple.launcher;
     };
     EXPECT_EQ(launcher(row.next.first, row.next.second), row.launcher);
     EXPECT_EQ(launcher("MUSTER_RANK", "0"), row.launcher);
     EXPECT_EQ(launcher("MUSTER_WORLD_SIZE", "3"), row.launcher);
     DetectOptions forced = Unreachable();
     forced.launcher = row.launcher;
-    EXPECT_EQ(MustResolve(program.AsProcess(Live(5, 4)), forced).tuple.launcher, row.launcher);
+    EXPECT_EQ(LeftOver(program, forced).tuple.launcher, row.launcher);
   }
   // Keys that several launches of a job, or of one user, may have.
   const auto left_over = [](const std::string& variables, const char* key) {
     const Environment rank = Changed(Env(Muster(1, 2, 1, 2, 0, 1) + variables), {{"MUSTER_JOB_KEY", key}});
-    return MustResolve(rank.AsProcess(Live(5, 4)), Unreachable()).tuple.launcher;
+    return LeftOver(rank).tuple.launcher;
   };
   const std::string jsrun =
       "JSM_NAMESPACE_RANK=1\nJSM_NAMESPACE_SIZE=2\nJSM_NAMESPACE_LOCAL_RANK=1\nJSM_NAMESPACE_LOCAL_SIZE="
@@ -199,8 +203,7 @@ TEST(LostSupervisor, IsNoSecondGroupOfItsLaunch) {
 TEST(LostSupervisor, OfAnotherUserIsNamed) {
   DetectOptions options = Unreachable();
   options.control_owner = [](const std::string&) { return std::optional<uid_t>(1000); };
-  const Refusal refusal =
-      MustRefuse(Env(Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1)).AsProcess(Live(5, 4)), options);
+  const Refusal refusal = Lost(Env(Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1)), options);
   EXPECT_EQ(
       refusal.error.message,
       "the supervisor at MUSTER_CONTROL=@muster-1 belongs to another user, uid 1000, but this process has "
@@ -210,16 +213,13 @@ TEST(LostSupervisor, OfAnotherUserIsNamed) {
       HasSubstr(
           "in a container: run it as that user, such as with --user 1000; if that muster run has ended: "));
   const std::string below = Muster(1, 2, 1, 2, 0, 1) + Openmpi(3, 4, 3, 4);
-  EXPECT_EQ(MustResolve(Env(below).AsProcess(Live(5, 4)), options).tuple.launcher, "openmpi");
+  EXPECT_EQ(LeftOver(Env(below), options).tuple.launcher, "openmpi");
 }
 
 TEST(LostSupervisor, BelowAnotherLauncherIsLeftOver) {
   const std::string text = Muster(1, 2, 1, 2, 0, 1);
-  EXPECT_EQ(
-      MustResolve(Env(text + Torchrun(1, 2, 1, 2, 0, 1)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
-      "torchrun");
-  EXPECT_EQ(MustResolve(Env(text + Openmpi(3, 4, 3, 4)).AsProcess(Live(5, 4)), Unreachable()).tuple.launcher,
-            "openmpi");
+  EXPECT_EQ(LeftOver(Env(text + Torchrun(1, 2, 1, 2, 0, 1))).tuple.launcher, "torchrun");
+  EXPECT_EQ(LeftOver(Env(text + Openmpi(3, 4, 3, 4))).tuple.launcher, "openmpi");
 }
 
 }  // namespace
