@@ -12,6 +12,9 @@ namespace {
 
 using AnswerBytes = std::array<uint8_t, 1>;
 
+constexpr uint8_t kThere = 0;
+constexpr uint8_t kHasLeft = 3;
+
 }  // namespace
 
 Shake InquiryMessages::Write(int fd, ByteView message) {
@@ -72,7 +75,7 @@ void Inquiry::OnAnswer() {
   if (shake == Shake::kPending) return;
   if (shake == Shake::kRejected) LogWarning("an answer of rank {} was changed on the way; ignored", peer_);
   if (shake != Shake::kDone) return Close(State::kFailed);
-  Close(bytes[0] == 1 ? State::kLeft : State::kAnswered);
+  Close(bytes[0] == kHasLeft ? State::kLeft : State::kAnswered);
 }
 
 InquiryServer::~InquiryServer() {
@@ -98,7 +101,7 @@ void InquiryServer::OnReady(Visitor* visitor) {
   const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(bytes) : std::nullopt;
   if (question && question->kind == FrameKind::kInquiry) {
     // Delivery does not matter here: a sender that has gone does not need the answer.
-    const AnswerBytes answer = {responder_(visitor->rank, question->call)};
+    const AnswerBytes answer = {responder_(visitor->rank, question->call) ? kHasLeft : kThere};
     visitor->messages.Write(visitor->fd.get(), answer);
   }
   Dismiss(visitor);

@@ -2,7 +2,7 @@
 // other: the rule "the higher rank connects" does not hold here, because the peer might never connect.
 //
 //   asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
-//   asked -> asker   u8 1: it has left the communicator; 0: it has not
+//   asked -> asker   u8 3: it has left the communicator; 0, of older builds 1 and 2 too: it has not
 //
 // If the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
 // an inquiry decides nothing that the data connections would not detect themselves.

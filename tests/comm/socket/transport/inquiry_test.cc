@@ -1,6 +1,7 @@
 #include "comm/socket/transport/inquiry.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include "tests/comm/socket/fake_meshes.h"
 
@@ -30,6 +31,40 @@ TEST(Inquiry, FindsAPeerThatIsThereThatHasLeftAndThatHasEnded) {
   EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kAnswered);
   fake.meshes[1].reset();
   EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kRefused);
+}
+
+// The state of a question of rank 1 that rank 0 answers with this byte.
+Inquiry::State StateAfter(uint8_t answer) {
+  const auto loop = *net::EventLoop::Create();
+  const auto endpoint = *SocketEndpoint::Open();
+  const GroupMember asked{0, 2, {}, "0011"};
+  const GroupMember asking{1, 2, {}, "0011"};
+  ProvenLink link;
+  PeerAcceptor acceptor(*loop, asked, *endpoint, {}, [&](const LinkKey&, ProvenLink arrived) {
+    link = std::move(arrived);
+    EXPECT_EQ(send(link.fd.get(), &answer, 1, MSG_NOSIGNAL), 1);
+  });
+  EXPECT_EQ(MessageOf(acceptor.Start()), "");
+  const auto address = *net::SocketAddress::FromNumeric("127.0.0.1", endpoint->address().port);
+  Inquiry inquiry(*loop,
+                  std::make_unique<Dial>(*loop, asking, LinkKey{1, Purpose::kInquiry, 0},
+                                         DialStages{{address}}, std::chrono::minutes(1)),
+                  {});
+  const Deadline deadline = Deadline::After(std::chrono::seconds(20));
+  while (inquiry.state() == Inquiry::State::kOpen && !deadline.Expired()) {
+    loop->RunReady();
+    acceptor.OnTime();
+    inquiry.OnTime();
+  }
+  return inquiry.state();
+}
+
+// A rank of an older build answers 0, 1 or 2 while it is in the communicator.
+TEST(Inquiry, FindsAPeerOfAnOlderBuildThere) {
+  for (uint8_t there = 0; there < 3; ++there) {
+    EXPECT_EQ(StateAfter(there), Inquiry::State::kAnswered) << int{there};
+  }
+  EXPECT_EQ(StateAfter(3), Inquiry::State::kLeft);
 }
 
 }  // namespace
