@@ -180,6 +180,8 @@ Status HierarchicalReduce(const Hierarchy& hierarchy, Reduction reduction, ByteV
     const Arithmetic arithmetic{reduction.type, reduction.operation};
     const int here = hierarchy.memory->IndexOf(RepresentativeHere(hierarchy.topology, root));
     MUSTER_CHECK(SharedReduce(*hierarchy.memory, arithmetic, send, into, here));
+    // This rank may wait for messages next.
+    hierarchy.memory->Flush();
     partial = into;
   }
   if (team.index < 0) return {};

@@ -65,5 +65,35 @@ TEST(HierarchicalBroadcast, WakesItsNodeBeforeItWaitsForTheNextChunk) {
   EXPECT_TRUE(received == sent);
 }
 
+// Rank 2 is the test. It may wait for messages next, as in ReduceScatter; rank 1 sleeps until it has published.
+TEST(HierarchicalReduce, WakesTheFirstRankOfItsNodeBeforeItReturns) {
+  const FakeMeshes fake(BlockLayout({1, 2}));
+  const net::TestBase base;
+  const net::PrivateDirectory directory = *net::PrivateDirectory::MakeIn(base.path);
+  const Doorbell sleeper = *Doorbell::Open(directory);
+  std::unique_ptr<Segment> owned = *Segment::Create(SegmentShape::For(2, kChunk));
+  Segment& segment = *owned;
+  std::ranges::copy(sleeper.name(), segment.member(0).doorbell.begin());
+  segment.member(0).doorbell_length = static_cast<uint32_t>(sleeper.name().size());
+  segment.sleeper(0) = 2;
+
+  ConnectionSet connections(fake.meshes[2], 1, Purpose::kCollective, {0, 1, 2});
+  ProgressEngineOptions options;
+  options.spin = true;
+  ProgressEngine engine(connections, nullptr, options);
+  const Topology topology(fake.state.roster(), 2);
+  NodeMemory memory(engine, std::move(owned), *Doorbell::Open(directory), directory, topology.local());
+  Call call;
+  call.sequence = 1;
+  call.operation = Operation::kReduceScatter;
+  engine.Begin(call, std::chrono::minutes(1));
+  const Bytes sent(sizeof(int64_t));
+  EXPECT_EQ(MessageOf(HierarchicalReduce({engine, topology, &memory}, {DataType::kI64, ReduceOp::kSum}, sent,
+                                         {}, 0)),
+            "");
+  pollfd bell{sleeper.fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&bell, 1, 0), 1);
+}
+
 }  // namespace
 }  // namespace muster::socket
