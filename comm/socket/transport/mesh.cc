@@ -217,7 +217,6 @@ void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
   if (key.peer < self_.rank) TellOneWay(key);
   dials_.erase(key);
   unreached_.erase(key);
-  failed_.erase(key);
   call_back_at_.erase(key);
   connected_.insert(key);
   ready_.emplace(key, std::move(link));
@@ -232,7 +231,8 @@ void Mesh::SayLeft(const LinkKey& key, ProvenLink link) {
 // again.
 bool Mesh::Wants(const LinkKey& key) const {
   if (key.purpose == Purpose::kInquiry) return true;
-  if (connected_.contains(key)) return false;
+  // A failure is final: the call that got it may have failed alone, and its messages are not those of the next one.
+  if (connected_.contains(key) || failed_.contains(key)) return false;
   if (key.peer > self_.rank) return true;
   const auto dial = dials_.find(key);
   if (SharesNode(key.peer)) return false;

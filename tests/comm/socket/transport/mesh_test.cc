@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "comm/log/log.h"
@@ -25,6 +26,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::MatchesRegex;
 
 // muster's own messages of one test.
@@ -298,6 +300,25 @@ TEST_F(OneWay, TheOtherRankMayComeLate) {
   EXPECT_EQ(MessageOf(world.at(0).Barrier()), "");
   early.join();
   EXPECT_THAT(log.Lines(), ElementsAre(Told()));
+}
+
+// A message that came after a Recv has failed alone would be taken for that of a later one.
+TEST_F(OneWay, TheOtherRankComesTooLateForAFailedRecv) {
+  options_.called_back_within = milliseconds(1);
+  options_.cause_grace = milliseconds(1);
+  FakeWorld world(MakeRoster(BlockLayout({1, 1})), options_, ClosedDoorOfRankZero());
+  std::vector<int64_t> numbers(3);
+  const auto receive = [&] { return world.at(1).Recv(HostBuffer(std::span(numbers)), 0); };
+  EXPECT_THAT(MessageOf(receive()), HasSubstr("cannot connect to rank 0 on gpu01 for Recv #1"));
+  EXPECT_EQ(world.state().failure(), std::nullopt);
+  auto sent = std::async(std::launch::async, [&] {
+    std::vector<int64_t> message(3);
+    return world.at(0).Send(HostBuffer(std::span(message)), 1, {.timeout = milliseconds(300)});
+  });
+  while (sent.wait_for(milliseconds(0)) != std::future_status::ready) EXPECT_FALSE(receive());
+  const Status late = sent.get();
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kDeadline);
 }
 
 // Eight ranks a node: one line reports it for the node.
