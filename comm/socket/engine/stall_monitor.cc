@@ -95,6 +95,13 @@ void StallMonitor::Ask(const std::vector<int>& peers) {
   }
 }
 
+// Of another node "refused" may come from a firewall. To a lower rank there this rank connects itself: that connection may
+// not be complete here yet and have the last data on it, and ends with a leave message.
+bool StallMonitor::IsGone(int peer, Inquiry::State state) const {
+  if (mesh_.SharesNode(peer)) return state == Inquiry::State::kRefused || state == Inquiry::State::kLeft;
+  return state == Inquiry::State::kLeft && peer > mesh_.group().rank();
+}
+
 void StallMonitor::CollectAnswers() {
   for (auto entry = asked_.begin(); entry != asked_.end();) {
     const Inquiry::State state = mesh_.Look(entry->second);
@@ -102,9 +109,7 @@ void StallMonitor::CollectAnswers() {
       ++entry;
       continue;
     }
-    const bool gone = state == Inquiry::State::kRefused || state == Inquiry::State::kLeft;
-    // Of another node the last data may still be on the way, and "refused" may come from a firewall.
-    if (gone && mesh_.SharesNode(entry->first)) gone_.insert(entry->first);
+    if (IsGone(entry->first, state)) gone_.insert(entry->first);
     mesh_.Drop(entry->second);
     entry = asked_.erase(entry);
   }

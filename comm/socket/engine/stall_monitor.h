@@ -52,6 +52,7 @@ class StallMonitor {
   void Publish(const std::vector<int>& peers);
   void Ask(const std::vector<int>& peers);
   void CollectAnswers();
+  bool IsGone(int peer, Inquiry::State state) const;
 
   Mesh& mesh_;
   CallHistory* const history_;

@@ -11,7 +11,8 @@
 namespace muster::socket {
 namespace {
 
-// Rank 0 waits for the other ranks of its node. All of them serve, in one thread.
+// Rank 0 waits for other ranks; rank 1 is on its node, ranks 2 and 3 are on another one. All of them serve, in one
+// thread.
 class StallMonitorTest : public testing::Test {
  protected:
   StallMonitorTest() {
@@ -40,7 +41,7 @@ class StallMonitorTest : public testing::Test {
            Until(peers, [this] { return !monitor_->Asking(); });
   }
 
-  FakeMeshes fake_{BlockLayout({3})};
+  FakeMeshes fake_{BlockLayout({2, 2})};
   Call call_;
   std::unique_ptr<StallMonitor> monitor_;
 };
@@ -62,6 +63,15 @@ TEST_F(StallMonitorTest, KeepsAllThatHaveGone) {
   EXPECT_TRUE(Until({1, 2}, [this] { return monitor_->Gone() == std::set<int>{1, 2}; }));
   monitor_->End();
   EXPECT_EQ(monitor_->Gone(), std::set<int>());
+}
+
+// A rank of another node that refuses the connection may be behind a firewall.
+TEST_F(StallMonitorTest, OfAnotherNodeAPeerHasGoneThatAnswersSo) {
+  fake_.meshes[2]->End(1, Purpose::kCollective);
+  fake_.meshes[3].reset();
+  BeginMonitor();
+  ASSERT_TRUE(UntilAnswered({2, 3}));
+  EXPECT_EQ(monitor_->Gone(), std::set<int>{2});
 }
 
 // Its communicator may not be known there yet, or it leaves later.
