@@ -18,9 +18,8 @@ Status BlockedWait::Sleep(Awaited* awaited) {
   call_.Served();
   StallMonitor& monitor = call_.stall_monitor();
   if (monitor.Blocked()) {
-    const std::vector<int> peers = UnfinishedPeers();
-    monitor.Attend(call_.WorldRanks(peers), !round_.LacksConnection());
-    call_.NoticeGone(peers);
+    monitor.Attend(call_.WorldRanks(UnfinishedPeers()), !round_.LacksConnection());
+    MUSTER_CHECK(NoticeGone());
   }
   MUSTER_CHECK(UseWaker());
   Prepare();
@@ -47,6 +46,15 @@ Status BlockedWait::Glance(Awaited* awaited) {
   Prepare();
   if (wait_set_.Poll(Deadline::After(Duration::zero())) > 0) MUSTER_CHECK(Serve());
   return CheckTime();
+}
+
+// A peer that has gone may have taken the connection and sent its data since this rank last looked.
+Status BlockedWait::NoticeGone() {
+  if (call_.stall_monitor().Gone().empty()) return {};
+  connections_.mesh().Serve(wait_set_.waker());
+  MUSTER_CHECK(mover_.AdvanceUnconnected());
+  call_.NoticeGone(UnfinishedPeers());
+  return {};
 }
 
 // Everything is tried once more after the waker has been added, so that nothing is missed in between.

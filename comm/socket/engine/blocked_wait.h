@@ -31,6 +31,7 @@ class BlockedWait {
   void End() { wait_set_.RemoveWaker(); }
 
  private:
+  Status NoticeGone();
   Status UseWaker();
   void Prepare();
   Status Serve();

@@ -12,12 +12,13 @@
 namespace muster::socket {
 
 struct FakeMeshes {
-  explicit FakeMeshes(const std::vector<int>& node_of_rank) : state(MakeRoster(node_of_rank)) {
+  explicit FakeMeshes(const std::vector<int>& node_of_rank, const SocketEndpointOptions& options = {})
+      : state(MakeRoster(node_of_rank)) {
     std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
     std::vector<EndpointAddress> addresses;
     for (int rank = 0; rank < state.roster().size(); ++rank) {
       groups.push_back(std::make_unique<FakeGroup>(state, rank));
-      endpoints.push_back(*SocketEndpoint::Open());
+      endpoints.push_back(*SocketEndpoint::Open(options));
       addresses.push_back(endpoints.back()->address());
     }
     for (size_t rank = 0; rank < groups.size(); ++rank) {
