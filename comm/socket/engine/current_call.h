@@ -46,7 +46,8 @@ class CurrentCall {
     if (!clock_.started()) StartClockNow();
   }
   Deadline deadline() const { return clock_.deadline(); }
-  // Of a rank that spins and has read the clock for that anyway: it has served nothing else for kServeEvery.
+  // Of a rank that spins and has read the clock for that anyway: it has served nothing else for kServeEvery in
+  // this call.
   bool ServingIsDue(Clock::time_point now) {
     if (serve_at_ == Clock::time_point()) serve_at_ = now + kServeEvery;
     return now >= serve_at_;

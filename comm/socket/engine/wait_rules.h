@@ -9,7 +9,7 @@ namespace muster::socket {
 
 // A loopback or Unix message takes 2 to 4 us to a peer that spins and 20 to one that sleeps.
 inline constexpr Duration kSpinFor = std::chrono::microseconds(50);
-// A rank that spins serves other connections this often. That costs some microseconds: a poll(2) that does not block.
+// A rank that spins serves other connections this often in a call. That costs some microseconds: a poll(2) that does not block.
 inline constexpr Duration kServeEvery = std::chrono::milliseconds(50);
 // Short sleeps show that the process was suspended.
 inline constexpr Duration kLongestSleep = std::chrono::seconds(1);
