@@ -18,7 +18,7 @@ namespace muster::socket {
 enum class Delivery {
   kDone,
   kNoRoom,    // in the kernel, for now
-  kNoSocket,  // it has no socket of that name: it has ended, or another program has removed the name
+  kNoSocket,  // it cannot be reached: it has ended, or another program has removed the name
 };
 
 class Doorbell {

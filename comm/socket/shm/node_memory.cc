@@ -123,8 +123,8 @@ void NodeMemory::WriteSleeper(uint32_t word) {
   if (before != kUndelivered || longest_sleep_ == kBriefSleep) return;
   longest_sleep_ = kBriefSleep;
   LogWarning(
-      "the socket that wakes this rank in a collective is no longer in {}: another program has removed it; "
-      "each such wait takes up to 1 ms longer",
+      "the other ranks of this node cannot reach the socket in {} that wakes this rank in a collective; "
+      "another program may have removed it; each such wait takes up to 1 ms longer",
       directory_.path());
 }
 

@@ -1,12 +1,14 @@
 #include "comm/socket/shm/node_memory.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/socket/fake_meshes.h"
 
@@ -50,6 +52,7 @@ TEST(NodeMemory, WithoutItsDoorbellARankSleepsBriefly) {
   call.sequence = 1;
   waking.Begin(call, std::chrono::minutes(1));
   sleeping.Begin(call, std::chrono::minutes(1));
+  const LogCapture log;
   const Clock::time_point began = Clock::now();
   std::thread thread([&] {
     for (int step = 0; step < kSteps; ++step) {
@@ -63,6 +66,12 @@ TEST(NodeMemory, WithoutItsDoorbellARankSleepsBriefly) {
   }
   thread.join();
   EXPECT_LT(Clock::now() - began, std::chrono::milliseconds(50 * kSteps / 2));
+  EXPECT_EQ(log.Text(),
+            fmt::format(
+                "muster: warning: the other ranks of this node cannot reach the socket in {} that wakes this "
+                "rank in a collective; another program may have removed it; each such wait takes up to 1 ms "
+                "longer\n",
+                directory.path()));
 }
 
 }  // namespace
