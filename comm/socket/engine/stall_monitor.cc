@@ -39,8 +39,7 @@ void StallMonitor::Begin(const Call& call) {
 }
 
 void StallMonitor::End() {
-  for (const auto& [rank, question] : asked_) mesh_.Drop(question);
-  asked_.clear();
+  DropQuestions();
   gone_.clear();
   if (waiting_pair_) mesh_.group().activity().Remove(waiting_pair_.get());
   waiting_pair_.reset();
@@ -86,13 +85,23 @@ void StallMonitor::Publish(const std::vector<int>& peers) {
   mesh_.group().activity().Add(waiting_pair_);
 }
 
-void StallMonitor::Ask(const std::vector<int>& peers) {
+// Begins after the last one of the round before: the first ones may be silent.
+void StallMonitor::Ask(std::vector<int> peers) {
   ask_after_ = std::min(2 * ask_after_, kAskAtLeastEvery);
   ask_at_ = Deadline::After(ask_after_);
+  if (peers.size() > kMaxAsked) DropQuestions();
+  std::ranges::rotate(peers, std::ranges::upper_bound(peers, last_asked_));
   for (const int peer : peers) {
     if (asked_.size() >= kMaxAsked) return;
-    if (!gone_.contains(peer) && !asked_.contains(peer)) asked_[peer] = mesh_.Inquire(peer, call_);
+    if (gone_.contains(peer) || asked_.contains(peer)) continue;
+    asked_[peer] = mesh_.Inquire(peer, call_);
+    last_asked_ = peer;
   }
+}
+
+void StallMonitor::DropQuestions() {
+  for (const auto& [rank, question] : asked_) mesh_.Drop(question);
+  asked_.clear();
 }
 
 // Of another node "refused" may come from a firewall. To a lower rank there this rank connects itself: that connection may

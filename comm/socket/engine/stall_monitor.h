@@ -50,7 +50,8 @@ class StallMonitor {
 
  private:
   void Publish(const std::vector<int>& peers);
-  void Ask(const std::vector<int>& peers);
+  void Ask(std::vector<int> peers);
+  void DropQuestions();
   void CollectAnswers();
   bool IsGone(int peer, Inquiry::State state) const;
 
@@ -63,6 +64,7 @@ class StallMonitor {
   Deadline publish_at_ = Deadline::Never();
   Deadline ask_at_ = Deadline::Never();
   Duration ask_after_{};
+  int last_asked_ = -1;
   std::map<int, uint64_t> asked_;  // rank -> open question
   std::set<int> gone_;
   Deadline late_at_ = Deadline::Never();

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -15,7 +17,8 @@ namespace {
 // thread.
 class StallMonitorTest : public testing::Test {
  protected:
-  StallMonitorTest() {
+  explicit StallMonitorTest(const std::vector<int>& node_of_rank = BlockLayout({2, 2}))
+      : fake_(node_of_rank) {
     call_.communicator = 1;
     call_.sequence = 1;
   }
@@ -41,7 +44,7 @@ class StallMonitorTest : public testing::Test {
            Until(peers, [this] { return !monitor_->Asking(); });
   }
 
-  FakeMeshes fake_{BlockLayout({2, 2})};
+  FakeMeshes fake_;
   Call call_;
   std::unique_ptr<StallMonitor> monitor_;
 };
@@ -92,6 +95,21 @@ TEST_F(StallMonitorTest, FindsADisagreementWithAPeerThatHadNotSplitYet) {
   other.operation = Operation::kSplit;
   EXPECT_EQ(history->Begin(other), std::nullopt);
   EXPECT_TRUE(Until({1}, [this] { return fake_.state.failure().has_value(); }));
+}
+
+class StallMonitorOfManyTest : public StallMonitorTest {
+ protected:
+  StallMonitorOfManyTest() : StallMonitorTest(BlockLayout({18})) {}
+};
+
+TEST_F(StallMonitorOfManyTest, AsksOthersIfTheFirstOnesAreSilent) {
+  // They do not serve.
+  const std::vector<std::shared_ptr<Mesh>> silent(fake_.meshes.begin() + 1, fake_.meshes.end() - 1);
+  std::fill(fake_.meshes.begin() + 1, fake_.meshes.end(), nullptr);
+  std::vector<int> peers(17);
+  std::iota(peers.begin(), peers.end(), 1);
+  BeginMonitor();
+  EXPECT_TRUE(Until(peers, [this] { return monitor_->Gone() == std::set<int>{17}; }));
 }
 
 }  // namespace
