@@ -132,6 +132,12 @@ std::optional<rendezvous::Failure> Programs::StartOne(const rendezvous::FormedGr
   return std::nullopt;
 }
 
+void Programs::NoteNotStarted(const Roster& roster, std::vector<int> own_ranks) {
+  if (input_) return;
+  std::erase_if(own_ranks, [&](int rank) { return !HasProgram(roster, rank); });
+  for (const int rank : own_ranks) recorder_.NotStarted(rank);
+}
+
 void Programs::NoticeExits() {
   bool noticed = false;
   for (const auto& program : list_) {

@@ -47,6 +47,8 @@ class Programs {
   // program that cannot be started; those after it are not started.
   std::optional<rendezvous::Failure> Start(const rendezvous::FormedGroup& group, std::vector<int> own_ranks,
                                            const std::string& control);
+  // The run ends: if Start has not been called, those of `own_ranks` that have a program are recorded as not started.
+  void NoteNotStarted(const Roster& roster, std::vector<int> own_ranks);
   // After SIGCHLD: calls `on_ended` for each that has ended.
   void NoticeExits();
   // To all that run.

@@ -396,6 +396,7 @@ void Supervisor::Report(rendezvous::Failure failure) {
 void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
   recorder_.Failed(failure);
+  NoteNotStarted();
   log_failure_ = [this, received = plane_ && plane_->failure_is_from_parent(),
                   maps = plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>()] {
     reporter_.Failed(*verdict_.failure(), received, maps);
@@ -408,6 +409,11 @@ void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (server_) server_->Announce(failure);
   if (plan_.config.run.stop_on_failure) ender_->EndRest();
   CheckDone();
+}
+
+// The root would take them for lost.
+void Supervisor::NoteNotStarted() {
+  programs_->NoteNotStarted(verdict_.place().group.roster, verdict_.place().own_ranks);
 }
 
 // A reader that has stopped delays this line, not the failure: other ranks fail as a consequence, and theirs would be
@@ -444,6 +450,7 @@ void Supervisor::OnSignalBeforePrograms(int number) {
   if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr)
     return OnNotFormed(*failure);
   reporter_.Interrupted(number, joiner_.get());
+  if (!plan_.join) NoteNotStarted();
   verdict_.Finish(128 + number);
 }
 

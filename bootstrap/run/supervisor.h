@@ -77,6 +77,7 @@ class Supervisor {
   bool IsTolerated(const rendezvous::Failure& failure) const;
   void OnRanksLost(const std::vector<int>& ranks);
   void OnFailure(const rendezvous::Failure& failure);
+  void NoteNotStarted();
   void ClearOrphans();
   void OnSignal(const process::SignalEvent& event);
   void OnSignalBeforePrograms(int number);

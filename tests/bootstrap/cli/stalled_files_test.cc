@@ -24,10 +24,14 @@ class StalledFiles : public testing::Test {
 TEST_F(StalledFiles, OfTheOutputAreOpenedBesideTheLoop) {
   for (const std::string ranks : {"1", "2"}) {
     Stall("rank0.0.");
-    Launched muster({"launch", "-n", ranks, "--log-dir", "@/logs", "--", "true"});
+    Launched muster(
+        {"launch", "-n", ranks, "--log-dir", "@/logs", "--report", "@/report.json", "--", "true"});
     ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
     muster.Send(SIGINT);
     EXPECT_EQ(muster.Wait(), 130) << muster.Err();
+    const std::string report = ContentOf(muster.File("report.json"));
+    EXPECT_THAT(report, testing::ContainsRegex("\"outcome\": ?\"not_started\""));
+    EXPECT_THAT(report, testing::Not(testing::HasSubstr("\"lost\"")));
   }
 }
 
