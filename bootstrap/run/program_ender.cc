@@ -20,8 +20,6 @@ namespace {
 constexpr Duration kAnswersWithin = std::chrono::seconds(1);
 // A scheduler signals all processes of a step within this time.
 constexpr Duration kSignalWithin = std::chrono::seconds(1);
-// After SIGKILL. The kernel may need seconds to free a large memory.
-constexpr Duration kKilledEndWithin = std::chrono::seconds(10);
 
 // " (state D, nfs_wait_on_request)"
 std::string WhereHeld(pid_t pid) {

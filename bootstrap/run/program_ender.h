@@ -4,6 +4,7 @@
 // Lives on one EventLoop.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@
 #include "comm/rendezvous/control/control_plane.h"
 
 namespace muster::run {
+
+// After SIGKILL; then they count as killed. The kernel may need seconds to free a large memory.
+inline constexpr Duration kKilledEndWithin = std::chrono::seconds(10);
 
 class ProgramEnder {
  public:

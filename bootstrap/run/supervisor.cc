@@ -329,7 +329,7 @@ void Supervisor::GiveUpOutput() {
 
 Duration Supervisor::OthersEndWithin() const {
   const Duration grace = plan_.config.run.grace * (TimeIsUp(*verdict_.failure()) ? 2 : 1);
-  return verdict_.SenderEndsWithin(Clock::now()) + grace +
+  return verdict_.SenderEndsWithin(Clock::now()) + grace + kKilledEndWithin +
          (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin);
 }
 
