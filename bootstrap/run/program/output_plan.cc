@@ -56,26 +56,28 @@ std::string OutputPlan::NameOfFile(const Roster& roster, int rank, std::string_v
 void OutputPlan::OpenFiles(const Roster& roster, const std::vector<int>& ranks, std::function<void()> then) {
   if (!directory_) return then();
   on_opened_ = std::move(then);
-  std::vector<std::string> names;
   for (const int rank : ranks) {
-    for (const std::string_view stream : {"out", "err"}) names.push_back(NameOfFile(roster, rank, stream));
+    for (const std::string_view stream : {"out", "err"}) unopened_.push(NameOfFile(roster, rank, stream));
   }
-  const net::EventLoop::TimerId late = loop_.After(kOpenedWithin, [this] { Opened(); });
-  const auto files = std::make_shared<OpenedFiles>();
-  files_.Run(
-      [files, names = std::move(names), directory = *directory_] {
-        for (const std::string& name : names) {
-          if (!files->emplace(name, output::OpenLogFile(directory, name)).first->second) return;
-        }
-      },
-      [this, files, late] {
-        loop_.Cancel(late);
-        opened_ = std::move(*files);
-        Opened();
-      });
+  opened_late_ = loop_.After(kOpenedWithin, [this] { Opened(); });
+  OpenNext();
+}
+
+void OutputPlan::OpenNext() {
+  if (!on_opened_) return;
+  if (unopened_.empty()) return Opened();
+  const std::string name = unopened_.front();
+  unopened_.pop();
+  const auto file = std::make_shared<std::optional<Result<UniqueFd>>>();
+  files_.Run([file, name, directory = *directory_] { *file = output::OpenLogFile(directory, name); },
+             [this, file, name] {
+               const bool opened = opened_.emplace(name, std::move(**file)).first->second.has_value();
+               opened ? OpenNext() : Opened();
+             });
 }
 
 void OutputPlan::Opened() {
+  loop_.Cancel(opened_late_);
   if (const auto then = std::exchange(on_opened_, nullptr)) then();
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,10 +38,9 @@ class OutputPlan {
   const output::OutputLosses& losses() const { return losses_; }
 
  private:
-  // One by one, until one cannot be opened.
-  using OpenedFiles = std::map<std::string, Result<UniqueFd>>;
-
   std::string NameOfFile(const Roster& roster, int rank, std::string_view stream) const;
+  // One by one, until one cannot be opened.
+  void OpenNext();
   void Opened();
   std::unique_ptr<output::Console> Open(output::OutputKind kind, std::string name, UniqueFd fd);
   Result<output::Console*> OpenFile(const Roster& roster, int rank, std::string_view stream);
@@ -53,7 +53,9 @@ class OutputPlan {
   const std::function<void()> on_idle_;
   output::OutputLosses losses_;
   net::ThreadWorker files_;  // its thread starts when a file is opened, or first written
-  OpenedFiles opened_;
+  std::queue<std::string> unopened_;
+  std::map<std::string, Result<UniqueFd>> opened_;
+  net::EventLoop::TimerId opened_late_ = 0;
   std::function<void()> on_opened_;
   std::unique_ptr<output::Console> out_;  // null: the programs have our standard output itself
   std::unique_ptr<output::Console> err_;

@@ -35,6 +35,13 @@ TEST_F(StalledFiles, OfTheOutputAreOpenedBesideTheLoop) {
   }
 }
 
+TEST_F(StalledFiles, OfTheOutputThatAreNotOpenedWithinAMinuteAreNamed) {
+  Stall("rank1.0.");
+  Launched muster({"launch", "-n", "2", "--log-dir", "@/logs", "--", "sleep", "300"});
+  EXPECT_EQ(muster.Wait(), 75) << muster.Err();
+  EXPECT_THAT(muster.Err(), testing::ContainsRegex("/logs/rank1[.]0[.][^ ]*[.]out: not opened within 1m"));
+}
+
 TEST_F(StalledFiles, OfTheReportAreExaminedBesideTheLoop) {
   Stall("report.json");
   Launched muster({"launch", "-n", "2", "--report", "@/report.json", "--", "sh", "-c", ": >@/ran.$RANK"});

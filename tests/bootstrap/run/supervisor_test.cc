@@ -26,7 +26,8 @@ std::string MakeFifo(const std::string& name) {
   return path;
 }
 
-pid_t Supervise(const rendezvous::JoinRequest& request, const std::string& program, const std::string& report) {
+pid_t Supervise(const rendezvous::JoinRequest& request, const std::string& program,
+                const std::string& report) {
   const pid_t supervisor = fork();
   if (supervisor != 0) return supervisor;
   SupervisorPlan plan;
