@@ -88,7 +88,8 @@ void RunReporter::Interrupted(int signal, const rendezvous::Joiner* joiner) {
   NoteArrivals(joiner);
   // All ranks receive the signal; the root logs it.
   LogEvent(verdict_.place().is_root ? LogLevel::kWarning : LogLevel::kDebug, "signalled",
-           {{"signal", signal}}, "ended by signal {} while the group was forming", signal);
+           {{"signal", signal}}, "ended by signal {} {}", signal,
+           joiner != nullptr ? "while the group was forming" : "before the program was started");
 }
 
 void RunReporter::Failed(const rendezvous::Failure& failure, bool received,

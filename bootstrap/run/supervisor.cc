@@ -233,6 +233,7 @@ void Supervisor::StartPrograms() {
     if (!verdict_.may_report()) return;
     auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
     if (failure) return Report(*std::move(failure));
+    for (const int number : std::exchange(kept_signals_, {})) programs_->Signal(number);
     if (programs_->empty()) Do(verdict_.ProgramsDone());
   });
 }
@@ -434,6 +435,8 @@ void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGTSTP) return OnStop(event);
   const bool asks = process::AsksToEnd(event.number);
   const process::EndStep step = asks ? ender_->Request(event) : process::EndStep::kPassOn;
+  if (programs_->opening_files() && (!asks || event.number == SIGQUIT))
+    return kept_signals_.push_back(event.number);
   if (!plane_ && programs_->empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
   if (!asks || !programs_->all_ended()) return ender_->Take(step, &event);
   Do(verdict_.SignalledAfterPrograms(event.number, Clock::now()));

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bootstrap/process/signals.h"
 #include "bootstrap/report/run_recorder.h"
@@ -100,6 +101,7 @@ class Supervisor {
   std::optional<Deadline> reader_until_;  // after a failure: for the rest of the output
   bool gave_up_output_ = false;           // because of a signal
   std::function<void()> log_failure_;     // once the output of programs is written
+  std::vector<int> kept_signals_;         // while files are opened
   std::set<int> ended_in_map_;            // programs of own ranks
   std::set<int> lost_ranks_;              // the root's: with their supervisors, while a map was at work
   std::set<std::string> contributed_;     // exchanges among supervisors

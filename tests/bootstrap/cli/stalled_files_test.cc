@@ -1,6 +1,9 @@
 // A file system that does not answer delays neither signals nor, if muster can do without, the programs.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -18,7 +21,9 @@ class StalledFiles : public testing::Test {
     setenv("LD_PRELOAD", std::filesystem::absolute("tests/bootstrap/cli/libstalled_open.so").c_str(), 1);
     setenv("STALLED_OPEN", in_path.c_str(), 1);
   }
-  ~StalledFiles() override { unsetenv("LD_PRELOAD"); }
+  ~StalledFiles() override {
+    for (const char* const name : {"LD_PRELOAD", "STALLED_UNTIL"}) unsetenv(name);
+  }
 };
 
 TEST_F(StalledFiles, OfTheOutputAreOpenedBesideTheLoop) {
@@ -29,9 +34,29 @@ TEST_F(StalledFiles, OfTheOutputAreOpenedBesideTheLoop) {
     ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
     muster.Send(SIGINT);
     EXPECT_EQ(muster.Wait(), 130) << muster.Err();
+    EXPECT_THAT(muster.Err(), testing::Not(testing::HasSubstr("forming")));
     const std::string report = ContentOf(muster.File("report.json"));
     EXPECT_THAT(report, testing::ContainsRegex("\"outcome\": ?\"not_started\""));
     EXPECT_THAT(report, testing::Not(testing::HasSubstr("\"lost\"")));
+  }
+}
+
+// SIGUSR1 often requests a checkpoint, and SIGQUIT a thread dump; here both end the program.
+TEST_F(StalledFiles, OfTheOutputDelayASignalUntilTheProgramsHaveStarted) {
+  const std::string gate = testing::TempDir() + "/gate";
+  for (const int number : {SIGUSR1, SIGQUIT}) {
+    for (const std::string ranks : {"1", "2"}) {
+      unlink(gate.c_str());
+      ASSERT_EQ(mkfifo(gate.c_str(), 0600), 0);
+      Stall("rank0.0.");
+      setenv("STALLED_UNTIL", gate.c_str(), 1);
+      Launched muster({"launch", "-n", ranks, "--log-dir", "@/logs", "--", "sleep", "300"});
+      ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
+      muster.Send(number);
+      const int opened = open(gate.c_str(), O_WRONLY | O_CLOEXEC);
+      EXPECT_EQ(muster.Wait(), 128 + number) << muster.Err();
+      close(opened);
+    }
   }
 }
 
@@ -45,6 +70,7 @@ TEST_F(StalledFiles, OfTheOutputThatAreNotOpenedWithinAMinuteAreNamed) {
 TEST_F(StalledFiles, OfTheReportAreExaminedBesideTheLoop) {
   Stall("report.json");
   Launched muster({"launch", "-n", "2", "--report", "@/report.json", "--", "sh", "-c", ": >@/ran.$RANK"});
+  ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
   EXPECT_TRUE(muster.Appear({"ran.0", "ran.1"})) << muster.Err();
 }
 

@@ -1,5 +1,5 @@
 // To be preloaded: a call that opens a path with $STALLED_OPEN in it does not return, as on a file system that does not
-// answer.
+// answer. With $STALLED_UNTIL, the path of a named pipe, it returns when that has a writer.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,5 +18,10 @@ extern "C" int openat(int directory, const char* path, int flags, ...) {
   const char* const stalled = std::getenv("STALLED_OPEN");
   if (stalled == nullptr || std::strstr(path, stalled) == nullptr) return real(directory, path, flags, mode);
   static_cast<void>(!write(STDERR_FILENO, "stalled\n", 8));
-  for (;;) pause();
+  const char* const gate = std::getenv("STALLED_UNTIL");
+  if (gate == nullptr) {
+    for (;;) pause();
+  }
+  close(real(AT_FDCWD, gate, O_RDONLY | O_CLOEXEC, 0));
+  return real(directory, path, flags, mode);
 }
