@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <string>
 #include <utility>
@@ -22,13 +23,26 @@ constexpr Duration kAnswersWithin = std::chrono::seconds(1);
 constexpr Duration kSignalWithin = std::chrono::seconds(1);
 
 // " (state D, nfs_wait_on_request)"
-std::string WhereHeld(pid_t pid) {
-  const auto process = rendezvous::LookAtProcess(pid);
+std::string DescribeState(const std::optional<rendezvous::ProcessState>& process) {
   if (!process) return "";
   return fmt::format(" (state {}{}{})", process->state, process->where.empty() ? "" : ", ", process->where);
 }
 
 }  // namespace
+
+Held DescribeHeld(const std::optional<rendezvous::ProcessState>& process, bool may_signal) {
+  const std::string state = DescribeState(process);
+  if (!may_signal) {
+    return {"the kernel refused the signal, because the process has another user" + state,
+            "end it as that user; sudo and set-user-ID programs change the user"};
+  }
+  // Z: its main thread has ended, and another one has not.
+  const bool by_kernel = process && std::string_view("DZX").find(process->state) != std::string_view::npos;
+  if (by_kernel) {
+    return {"the kernel holds it" + state, "check the file systems and the devices of that node"};
+  }
+  return {"SIGKILL did not end it" + state, "check whether a debugger holds it"};
+}
 
 process::EndStep ProgramEnder::Request(const process::SignalEvent& event) {
   // Only a user at the terminal, not a launcher, is certain to wait for the end.
@@ -164,10 +178,12 @@ void ProgramEnder::Kill() {
   loop_.Cancel(held_timer_);
   held_timer_ = loop_.After(kKilledEndWithin, [this] {
     for (const auto& [rank, pid] : programs_.Running()) {
+      const bool may_signal = kill(pid, 0) == 0 || errno != EPERM;
+      const Held held = DescribeHeld(rendezvous::LookAtProcess(pid), may_signal);
       LogEvent(LogLevel::kError, "held", {{"rank", rank}, {"pid", pid}},
-               "{}: process {} still runs {} after SIGKILL, because the kernel holds it{}; the run ends "
-               "without it (check the file systems and the devices of that node)",
-               verdict_.place().Describe(rank), pid, FormatDuration(kKilledEndWithin), WhereHeld(pid));
+               "{}: process {} still runs {} after SIGKILL: {}; the run ends without it ({})",
+               verdict_.place().Describe(rank), pid, FormatDuration(kKilledEndWithin), held.reason,
+               held.remedy);
     }
     programs_.GiveUp();
   });

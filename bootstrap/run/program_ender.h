@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,11 +17,20 @@
 #include "bootstrap/run/supervisor_plan.h"
 #include "comm/net/event_loop.h"
 #include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/messages/survey_messages.h"
 
 namespace muster::run {
 
 // After SIGKILL; then they count as killed. The kernel may need seconds to free a large memory.
 inline constexpr Duration kKilledEndWithin = std::chrono::seconds(10);
+
+// Of a process that still runs after SIGKILL.
+struct Held {
+  std::string reason;
+  std::string remedy;
+};
+// `process`: absent if /proc hides it. `may_signal`: this user may signal it. Pure.
+Held DescribeHeld(const std::optional<rendezvous::ProcessState>& process, bool may_signal);
 
 class ProgramEnder {
  public:

@@ -54,7 +54,7 @@ class Programs {
   void NoticeExits();
   // To all that run.
   void Signal(int number);
-  // Those that still run after SIGKILL, which the kernel holds, count as killed: calls `on_ended` for each.
+  // Those that still run after SIGKILL count as killed: calls `on_ended` for each.
   void GiveUp();
   // The run ends: what has been read is still to be written, and nothing more is read.
   void StopReading();

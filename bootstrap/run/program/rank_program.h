@@ -38,7 +38,7 @@ class RankProgram {
   bool NoticeExit();
   // After SIGCHLD as well: logs, once, that it is stopped because it used the terminal.
   void NoticeTerminalStop();
-  // SIGKILL has not ended it, because the kernel holds it: it counts as killed from now on.
+  // SIGKILL has not ended it: it counts as killed from now on.
   void GiveUp() { OnExit({0, SIGKILL}); }
   const std::optional<process::ChildExit>& exit() const { return exit_; }
   // Noticed or not.

@@ -98,7 +98,7 @@ TEST(Ending, AProgramThatSigkillDoesNotEndIsNamedAndLeftBehind) {
   std::ofstream(muster.File("go")) << "";
   EXPECT_EQ(muster.Wait(), 3);
   EXPECT_THAT(muster.Err(), HasSubstr(": process " + std::to_string(held) +
-                                      " still runs 10s after SIGKILL, because the kernel holds it"));
+                                      " still runs 10s after SIGKILL: SIGKILL did not end it (state t"));
   waitpid(held, nullptr, __WALL);
   ptrace(PTRACE_DETACH, held, nullptr, nullptr);
 }
