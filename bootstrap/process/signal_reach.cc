@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <vector>
 
 #include "comm/base/parse.h"
 #include "comm/system/proc_file.h"
@@ -33,6 +35,13 @@ std::string TrackingGroup(std::string_view proc_cgroup) {
   return group;
 }
 
+bool IsOutsideSteps(std::string_view tracking_group) {
+  const std::vector<std::string_view> lines = Split(tracking_group, '\n');
+  const bool has_group = std::ranges::any_of(
+      lines, [](std::string_view line) { return !line.empty() && !line.ends_with(":/"); });
+  return has_group && tracking_group.find("/step_") == std::string_view::npos;
+}
+
 bool FromScheduler(const SignalEvent& event) {
   if (event.from_kernel) return false;
   if (event.sender <= 0 || IsSlurmstepd(event.sender)) return true;
@@ -46,7 +55,7 @@ bool ReachedProgram(const SignalEvent& event, bool own_process_group, bool is_ta
   const auto mine = ReadProcFile("/proc/self/cgroup");
   // The parent of a task is slurmstepd. Its group is hidden as well; that of a step has the step's name.
   if (is_task && event.sender == getppid() && IsHidden(event.sender))
-    return mine && TrackingGroup(*mine).find("/step_") == std::string::npos;
+    return mine && IsOutsideSteps(TrackingGroup(*mine));
   if (!IsSlurmstepd(event.sender)) return false;
   const auto senders = ReadProcFile(fmt::format("/proc/{}/cgroup", event.sender));
   return mine && senders && TrackingGroup(*mine) == TrackingGroup(*senders);

@@ -29,6 +29,10 @@ bool ReachedProgram(const SignalEvent& event, bool own_process_group, bool is_ta
 // /proc hides, or a process outside this process's PID namespace (a container's runtime).
 bool FromScheduler(const SignalEvent& event);
 
+// Whether these lines of TrackingGroup show that proctrack/cgroup does not track this process. Not without a line, nor
+// with root groups alone: a namespace may hide the rest.
+bool IsOutsideSteps(std::string_view tracking_group);
+
 // The control group that proctrack/cgroup would set up, out of /proc/PID/cgroup: v1's freezer and v2's only
 // hierarchy. For tests of ReachedProgram's evidence.
 std::string TrackingGroup(std::string_view proc_cgroup);

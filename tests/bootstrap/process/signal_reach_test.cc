@@ -11,6 +11,7 @@
 #include <csignal>
 #include <optional>
 
+#include "comm/system/proc_file.h"
 #include "tests/bootstrap/process/finish_child.h"
 
 namespace muster::process {
@@ -22,6 +23,15 @@ TEST(TrackingGroup, IsTheFreezerAndTheUnifiedHierarchy) {
   EXPECT_EQ(TrackingGroup("0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n"),
             "0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n");
   EXPECT_EQ(TrackingGroup("1:name=systemd:/x\ngarbage\n"), "");
+}
+
+TEST(IsOutsideSteps, NeedsAGroupOfItsOwn) {
+  EXPECT_TRUE(IsOutsideSteps("0::/system.slice/slurmd.service\n"));
+  EXPECT_TRUE(IsOutsideSteps("7:freezer:/\n0::/system.slice/slurmd.service\n"));
+  EXPECT_FALSE(IsOutsideSteps("0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n"));
+  EXPECT_FALSE(IsOutsideSteps("7:freezer:/slurm/uid_0/job_1/step_0\n0::/\n"));
+  EXPECT_FALSE(IsOutsideSteps("7:freezer:/\n0::/\n")) << "perhaps in a cgroup namespace";
+  EXPECT_FALSE(IsOutsideSteps(""));
 }
 
 TEST(ReachedProgram, FollowsTheTerminalIntoItsForegroundGroup) {
@@ -108,12 +118,12 @@ TEST(FromScheduler, IsTrueForAProcessOfAnotherUserWhoseNameIsHidden) {
   EXPECT_TRUE(*scheduler);
 }
 
-// linuxproc, unless the tests themselves run in a step that cgroup tracks.
-TEST(ReachedProgram, IsTrueForAHiddenParentOfATask) {
+// linuxproc
+TEST(ReachedProgram, IsTrueForAHiddenParentOfATaskOutsideSteps) {
   const auto task =
       WithHiddenParent([](const SignalEvent& event) { return ReachedProgram(event, true, true); });
   if (!task) GTEST_SKIP() << "needs root: a mount";
-  EXPECT_TRUE(*task);
+  EXPECT_EQ(*task, IsOutsideSteps(TrackingGroup(ReadProcFile("/proc/self/cgroup").value_or(""))));
   const auto other =
       WithHiddenParent([](const SignalEvent& event) { return ReachedProgram(event, true, false); });
   EXPECT_EQ(other, false) << "its parent may be sudo";
