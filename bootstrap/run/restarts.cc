@@ -34,6 +34,7 @@ Result<int> ReportToRestartedGroup(const SupervisorPlan& first, int restarts, co
   SupervisorPlan plan = first;
   plan.store.reset();
   plan.restarts = restarts;
+  plan.began = Clock::now();
   NumberGroup(restarts, *plan.join);
   plan.join->self.refused = failure;
   plan.join->timeouts.rendezvous =

@@ -1,6 +1,7 @@
 #include "bootstrap/run/restarts.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/comm/rendezvous/test_group.h"
@@ -93,6 +94,9 @@ TEST(Restarts, EndWithARankThatCannotPlanItsPart) {
     _exit(status ? *status : ExitStatus(status.error().code));
   }
   EXPECT_EQ(run(0, false), ExitStatus(Code::kAuthentication));
+  int status = 0;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(WEXITSTATUS(status), ExitStatus(Code::kAuthentication));
 }
 
 }  // namespace
