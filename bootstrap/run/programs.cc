@@ -145,7 +145,7 @@ void Programs::NoticeExits() {
       noticed = true;
       Ended(*program);
     }
-    program->NoticeTerminalStop();
+    program->NoticeTerminalStop(plan_.node);
   }
   // An orphan that ended at the same moment is found at the next one, or at the end.
   if (!noticed) process::ReapOrphans();

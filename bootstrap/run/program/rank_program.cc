@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/base/lists.h"
 #include "comm/log/log.h"
 
 namespace muster::run {
@@ -35,16 +36,18 @@ bool RankProgram::NoticeExit() {
   return exit.has_value();
 }
 
-void RankProgram::NoticeTerminalStop() {
+void RankProgram::NoticeTerminalStop(const std::string& node) {
   const auto signal = exit_ || waits_for_terminal_ ? std::nullopt : child_->WaitsForTerminal();
   if (!signal) return;
   waits_for_terminal_ = true;
   const bool reads = *signal == SIGTTIN;
   LogEvent(LogLevel::kWarning, "terminal", {{"rank", rank_}, {"pid", pid()}, {"signal", *signal}},
-           "rank {} (process {}) is stopped by {}: it {} the terminal, and is not in its foreground (start "
-           "muster in the foreground, with the terminal as its standard input; or redirect the input of that "
-           "program)",
-           rank_, pid(), reads ? "SIGTTIN" : "SIGTTOU", reads ? "reads from" : "writes to, or sets,");
+           "{}: process {} is stopped by {}: it {} the terminal, and is not in its foreground ({})",
+           DescribeRank(rank_, node), pid(), reads ? "SIGTTIN" : "SIGTTOU",
+           reads ? "reads from" : "writes to, or sets,",
+           reads ? "start muster in the foreground, with the terminal as its standard input; or redirect the "
+                   "input of that program"
+                 : "run stty -tostop, or redirect the output of that program");
 }
 
 void RankProgram::OnExit(process::ChildExit exit) {

@@ -37,7 +37,7 @@ class RankProgram {
   // destinations, and may still wait there for their readers. Processes that it left behind may write on.
   bool NoticeExit();
   // After SIGCHLD as well: logs, once, that it is stopped because it used the terminal.
-  void NoticeTerminalStop();
+  void NoticeTerminalStop(const std::string& node);
   // SIGKILL has not ended it: it counts as killed from now on.
   void GiveUp() { OnExit({0, SIGKILL}); }
   const std::optional<process::ChildExit>& exit() const { return exit_; }

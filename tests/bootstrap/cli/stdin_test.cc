@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -79,27 +80,55 @@ TEST_F(Stdin, AnUnknownWordIsRefused) {
   EXPECT_THAT(muster.Err(), HasSubstr("--stdin is rank0 or all or none or auto, not \"rank1\""));
 }
 
-// A program that uses /dev/tty, here for a password, has a process group of its own in the background.
-TEST(Terminal, AProgramThatIsStoppedBecauseItReadsFromItIsNamedOnce) {
-  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
-  Launched muster({"launch", "-n", "2", "--set", "run.grace=200ms", "--", "sh", "-c",
-                   "echo $$ >@/pid.$RANK; [ $RANK = 1 ] || exec sleep 300; "
-                   "trap ': >@/again' CONT; until read -r password </dev/tty; do :; done"},
-                  "/dev/null", -1, -1, ptsname(terminal));
-  EXPECT_TRUE(muster.Says("rank 1 (process ")) << muster.Err();
-  const pid_t stopped = std::stoi(ContentOf(muster.File("pid.1")));
-  kill(stopped, SIGCONT);
-  EXPECT_TRUE(muster.Appear({"again"}));
-  muster.Send(SIGTERM);
-  EXPECT_EQ(muster.Wait(), 143);
-  const std::string said = muster.Err();
-  const std::string line =
-      " (process " + std::to_string(stopped) +
-      ") is stopped by SIGTTIN: it reads from the terminal, and is not in its foreground (";
-  EXPECT_THAT(said, HasSubstr(line));
-  EXPECT_EQ(said.find(line, said.find(line) + 1), std::string::npos) << said;
-  close(terminal);
+// A program that uses /dev/tty has a process group of its own in the background.
+class Terminal : public testing::Test {
+ protected:
+  ~Terminal() override { close(terminal_); }
+
+  // Rank 1 runs `uses`, and is stopped each time. The log up to the end. `interrupted`: SIGCONT ends the call.
+  std::string LogOfStopped(const std::string& uses, bool interrupted) {
+    Launched muster({"launch", "-n", "2", "--set", "run.grace=200ms", "--", "sh", "-c",
+                     "echo $$ >@/pid.$RANK; [ $RANK = 1 ] || exec sleep 300; "
+                     "trap ': >@/again' CONT; until " +
+                         uses + "; do :; done; exec sleep 300"},
+                    "/dev/null", -1, -1, ptsname(terminal_));
+    EXPECT_TRUE(muster.Says(": process ")) << muster.Err();
+    stopped_ = std::stoi(ContentOf(muster.File("pid.1")));
+    kill(stopped_, SIGCONT);
+    EXPECT_TRUE(!interrupted || muster.Appear({"again"}));
+    muster.Send(SIGTERM);
+    EXPECT_EQ(muster.Wait(), 143);
+    return muster.Err();
+  }
+  // "rank 1 on gpu01: process 4711 is stopped by ..." is there once.
+  void ExpectOnce(const std::string& log, const std::string& by) const {
+    const std::string line = ": process " + std::to_string(stopped_) + " is stopped by " + by;
+    EXPECT_THAT(log, testing::ContainsRegex("rank 1 on [^ ]+" + line));
+    EXPECT_EQ(log.find(line, log.find(line) + 1), std::string::npos) << log;
+  }
+
+  const int terminal_ = [] {
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    EXPECT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    return terminal;
+  }();
+  pid_t stopped_ = -1;
+};
+
+// Here for a password.
+TEST_F(Terminal, AProgramThatIsStoppedBecauseItReadsFromItIsNamedOnce) {
+  const std::string log = LogOfStopped("read -r password </dev/tty", true);
+  ExpectOnce(log, "SIGTTIN: it reads from the terminal, and is not in its foreground ");
+}
+
+TEST_F(Terminal, AProgramThatIsStoppedBecauseItWritesToItIsNamedOnce) {
+  termios settings{};
+  ASSERT_EQ(tcgetattr(terminal_, &settings), 0);
+  settings.c_lflag |= TOSTOP;
+  ASSERT_EQ(tcsetattr(terminal_, TCSANOW, &settings), 0);
+  const std::string log = LogOfStopped("echo >/dev/tty && false", false);
+  ExpectOnce(log, "SIGTTOU: it writes to, or sets, the terminal, and is not in its foreground ");
+  EXPECT_THAT(log, HasSubstr("(run stty -tostop, or redirect the output of that program)"));
 }
 
 }  // namespace
