@@ -7,8 +7,8 @@
 
 namespace muster::config {
 
-// configs/schema.json, for an editor: JSON Schema 2020-12. The parser is stricter if a schema cannot express a rule: the
-// shortest durations, the order within a range of ports, and the conditions between keys (load.cc).
+// configs/schema.json, for an editor: JSON Schema 2020-12. The parser is stricter if a schema cannot express a rule:
+// the shortest durations, the order within a range of ports, and the conditions between keys (load.cc).
 std::string SchemaText(const resolve::LauncherTable& launchers = resolve::Launchers());
 
 // configs/REFERENCE.md: every key for a person.

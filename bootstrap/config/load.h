@@ -25,7 +25,8 @@ Result<std::string> ReadConfigFile(const std::filesystem::path& file);
 // "[python, -m, lmms_eval]". At most 64 files are read: `file`, and those of its `include:` before it.
 //
 // Error: kConfiguration; the message begins with file:line:column, the variable or the flag, and an unknown
-// key names the nearest valid one. If two keys exclude each other it names both, with their values and origins. Blocks as long as reading the file does.
+// key names the nearest valid one. If two keys exclude each other it names both, with their values and origins.
+// Blocks as long as reading the file does.
 Result<EffectiveConfig> LoadConfig(const std::optional<std::filesystem::path>& file,
                                    const std::vector<std::pair<std::string, std::string>>& environment,
                                    const std::vector<std::string>& sets,
