@@ -26,7 +26,8 @@ std::optional<Code> CodeOf(int number) {
 }  // namespace
 
 muster_error* MakeError(const Error& error) {
-  return new muster_error{static_cast<int>(error.code) + 1, error.message, error.hint};
+  const int number = static_cast<int>(error.code) + 1;
+  return new muster_error{CodeOf(number) ? number : MUSTER_INTERNAL, error.message, error.hint};
 }
 
 muster_error* OutOfMemory() {

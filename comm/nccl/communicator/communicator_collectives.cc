@@ -53,6 +53,12 @@ NcclResult NcclCommunicator::Launch(const OperationRequest& request, NcclComm co
       return LaunchScatter(request, comm, stream);
     case Operation::kAllToAll:
       return ExchangeBlocks(request.send, request.receive, comm, stream);
+    case Operation::kReduce: {
+      // Only the root's receive buffer has been checked.
+      OperationRequest own = request;
+      if (rank() != request.root) own.receive = {};
+      return nccl().Launch(own, comm, stream);
+    }
     default:
       return nccl().Launch(request, comm, stream);
   }

@@ -325,6 +325,8 @@ NcclResult ComputingNccl::Launch(const OperationRequest& request, NcclComm comm,
       return add({Kind::kBroadcast, from, receive.data, receive.count, receive.type, ReduceOp::kSum, root});
     }
     case Operation::kReduce:
+      // Those of the other ranks are not checked.
+      if (root != comm->rank && receive.data != nullptr) return NcclResult::kInvalidArgument;
       return add({Kind::kReduce, send.data, receive.data, send.count, send.type, reduce, root});
     case Operation::kAllReduce:
       return add({Kind::kAllReduce, send.data, receive.data, send.count, send.type, reduce, 0});
