@@ -70,6 +70,8 @@ void Leaving::ReleaseChildren() {
 }
 
 void Leaving::Retire() {
+  // Before the retirement, which a follower would take for the loss of its leader.
+  SendUnsent();
   links_.children().SendAll(EncodeBare(ControlType::kRetired));
   // Above they count as ended: no process could report their exit, and this process's end must not be taken
   // for theirs.
