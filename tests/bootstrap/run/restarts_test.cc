@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::run {
@@ -88,15 +90,19 @@ TEST(Restarts, EndWithARankThatCannotPlanItsPart) {
       return plan;
     });
   };
-  const pid_t other = fork();
-  if (other == 0) {
-    const Result<int> status = run(1, true);
+  // Each in a process of its own: a supervisor reaps every child of its process.
+  std::array<pid_t, 2> processes{};
+  for (size_t rank = 0; rank < processes.size(); ++rank) {
+    processes.at(rank) = fork();
+    if (processes.at(rank) != 0) continue;
+    const Result<int> status = run(rank, rank == 1);
     _exit(status ? *status : ExitStatus(status.error().code));
   }
-  EXPECT_EQ(run(0, false), ExitStatus(Code::kAuthentication));
-  int status = 0;
-  ASSERT_EQ(waitpid(other, &status, 0), other);
-  EXPECT_EQ(WEXITSTATUS(status), ExitStatus(Code::kAuthentication));
+  for (const pid_t process : processes) {
+    int status = 0;
+    ASSERT_EQ(waitpid(process, &status, 0), process);
+    EXPECT_EQ(WEXITSTATUS(status), ExitStatus(Code::kAuthentication));
+  }
 }
 
 }  // namespace
