@@ -99,25 +99,16 @@ def own_imports(init):
     return [one for body in bodies for one in body if isinstance(one, ast.ImportFrom) and one.level]
 
 
-def public_names(module):
-    """Those that `import *` takes."""
-    [listed] = [one.value for one in module.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"]
-    return ast.literal_eval(listed)
-
-
 def python_page(read):
     init = ast.parse(read(f"{PYTHON}/__init__.py"))
     imports = own_imports(init)
-    modules = {one.module: ast.parse(read(f"{PYTHON}/{one.module}.py")) for one in imports}
+    modules = [one.module for one in imports]
     definitions = {}
-    for module in modules.values():
-        for node in module.body:
+    for module in dict.fromkeys(modules):
+        for node in ast.parse(read(f"{PYTHON}/{module}.py")).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_overload(node):
                 definitions[node.name] = node
-    names = []
-    for one in imports:
-        imported = [alias.name for alias in one.names]
-        names += public_names(modules[one.module]) if imported == ["*"] else imported
+    names = [alias.name for one in imports for alias in one.names]
     methods = list(public_members(definitions["Communicator"]))
     text = "# Python\n\n" + docstring(init).partition("\n")[2].strip() + "\n\n"
     for title, wanted in [

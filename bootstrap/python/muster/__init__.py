@@ -26,8 +26,51 @@ two nodes is never loaded: the group fails with `AuthenticationError`.
 
 from typing import TYPE_CHECKING
 
-from ._errors import *
-from ._functions import *
+from ._errors import (
+    AuthenticationError,
+    BadEnvironmentError,
+    ConfigurationError,
+    DeadlineError,
+    DisagreementError,
+    Error,
+    FailedItem,
+    InternalError,
+    MapError,
+    NotLaunchedError,
+    OperatingSystemError,
+    PeerLostError,
+    TimeIsUpError,
+    UsageError,
+    WorkFailedError,
+)
+from ._functions import (
+    all_gather,
+    all_gather_buffer,
+    all_gather_bytes,
+    all_reduce,
+    all_to_all,
+    barrier,
+    broadcast,
+    broadcast_buffer,
+    broadcast_bytes,
+    gather,
+    gather_buffer,
+    gather_bytes,
+    local_rank,
+    local_size,
+    node,
+    node_rank,
+    nodes,
+    num_nodes,
+    rank,
+    recv,
+    reduce,
+    reduce_scatter,
+    scatter,
+    send,
+    size,
+    split,
+)
 from ._world import collective_timeout, init, is_initialized, job_key, launcher, shutdown, version, world
 from .communicator import Communicator
 
@@ -52,7 +95,6 @@ else:
 
 __version__ = "0.1.0"
 
-# A list of literals: type checkers read no other.
 __all__ = [
     "AuthenticationError",
     "BadEnvironmentError",

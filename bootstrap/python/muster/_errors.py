@@ -7,25 +7,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-__all__ = [
-    "AuthenticationError",
-    "BadEnvironmentError",
-    "ConfigurationError",
-    "DeadlineError",
-    "DisagreementError",
-    "Error",
-    "FailedItem",
-    "InternalError",
-    "MapError",
-    "NotLaunchedError",
-    "OperatingSystemError",
-    "PeerLostError",
-    "TimeIsUpError",
-    "UsageError",
-    "WorkFailedError",
-]
-
-
 class Error(RuntimeError):
     """A failure that muster reports.
 

@@ -13,35 +13,6 @@ from .communicator import _M, _O, Communicator, Timeout
 if TYPE_CHECKING:
     from ._buffers import Memory, Operation
 
-__all__ = [
-    "all_gather",
-    "all_gather_buffer",
-    "all_gather_bytes",
-    "all_reduce",
-    "all_to_all",
-    "barrier",
-    "broadcast",
-    "broadcast_buffer",
-    "broadcast_bytes",
-    "gather",
-    "gather_buffer",
-    "gather_bytes",
-    "local_rank",
-    "local_size",
-    "node",
-    "node_rank",
-    "nodes",
-    "num_nodes",
-    "rank",
-    "recv",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-    "send",
-    "size",
-    "split",
-]
-
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
