@@ -10,8 +10,9 @@
 // A process cannot find out which other processes got a signal, so this is evidence: proctrack/cgroup alone
 // puts the step into a control group of its own, beside slurmstepd's. If the evidence misleads, the program
 // gets a signal twice: SignalChildrenProcesses=yes; linuxproc together with a task plug-in that uses cgroup
-// v2, or with hidepid= of /proc if slurmstepd did not start this process itself; `kill -- -PGID` by hand. The exception is proctrack/pgid, which Slurm discourages: a
-// program in a process group of its own does not get Slurm's signals (SIGKILL reaches it when muster ends).
+// v2, or with hidepid= of /proc if slurmstepd did not start this process itself; `kill -- -PGID` by hand. The
+// exception is proctrack/pgid, which Slurm discourages: a program in a process group of its own does not get Slurm's
+// signals (SIGKILL reaches it when muster ends).
 #pragma once
 
 #include <string>

@@ -60,8 +60,9 @@ void Leaving::SendUnsent() {
   ReleaseChildren();
 }
 
-// A leader confirms the leave messages of its followers: it stays until its own is confirmed. If it is killed, the process above has
-// those of all processes that it has released. A process that has the failure waits until all have it, and must not close its connection before.
+// A leader confirms the leave messages of its followers: it stays until its own is confirmed. If it is killed, the
+// process above has those of all processes that it has released. A process that has the failure waits until all have
+// it, and must not close its connection before.
 void Leaving::ReleaseChildren() {
   const std::vector<ChildLinks::Source> children = std::exchange(to_release_, {});
   if (events_.has_failed()) return;

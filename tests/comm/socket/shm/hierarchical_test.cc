@@ -16,6 +16,13 @@ namespace {
 
 constexpr size_t kChunk = size_t{1024} * 1024;
 
+// This rank of the node sleeps until that one has published.
+void Sleep(Segment& segment, int rank, int published_by, const Doorbell& doorbell) {
+  std::ranges::copy(doorbell.name(), segment.member(rank).doorbell.begin());
+  segment.member(rank).doorbell_length = static_cast<uint32_t>(doorbell.name().size());
+  segment.sleeper(rank) = static_cast<uint32_t>(published_by) + 1;
+}
+
 // Rank 0 is the root, ranks 1 and 2 are on the other node. Rank 2 is the test: it sleeps until rank 1 has published.
 TEST(HierarchicalBroadcast, WakesItsNodeBeforeItWaitsForTheNextChunk) {
   const FakeMeshes fake(BlockLayout({1, 2}));
@@ -23,10 +30,7 @@ TEST(HierarchicalBroadcast, WakesItsNodeBeforeItWaitsForTheNextChunk) {
   const net::PrivateDirectory directory = *net::PrivateDirectory::MakeIn(base.path);
   const Doorbell sleeper = *Doorbell::Open(directory);
   std::unique_ptr<Segment> owned = *Segment::Create(SegmentShape::For(2, kChunk));
-  Segment& segment = *owned;
-  std::ranges::copy(sleeper.name(), segment.member(1).doorbell.begin());
-  segment.member(1).doorbell_length = static_cast<uint32_t>(sleeper.name().size());
-  segment.sleeper(1) = 1;
+  Sleep(*owned, 1, 0, sleeper);
 
   ConnectionSet of_root(fake.meshes[0], 1, Purpose::kCollective, {0, 1, 2});
   ConnectionSet of_first(fake.meshes[1], 1, Purpose::kCollective, {0, 1, 2});
@@ -72,10 +76,7 @@ TEST(HierarchicalReduce, WakesTheFirstRankOfItsNodeBeforeItReturns) {
   const net::PrivateDirectory directory = *net::PrivateDirectory::MakeIn(base.path);
   const Doorbell sleeper = *Doorbell::Open(directory);
   std::unique_ptr<Segment> owned = *Segment::Create(SegmentShape::For(2, kChunk));
-  Segment& segment = *owned;
-  std::ranges::copy(sleeper.name(), segment.member(0).doorbell.begin());
-  segment.member(0).doorbell_length = static_cast<uint32_t>(sleeper.name().size());
-  segment.sleeper(0) = 2;
+  Sleep(*owned, 0, 1, sleeper);
 
   ConnectionSet connections(fake.meshes[2], 1, Purpose::kCollective, {0, 1, 2});
   ProgressEngineOptions options;
