@@ -84,7 +84,7 @@ def lost(text, read):
     return found
 
 
-TARGET = re.compile(r'^\[?\w+\(\n    name = "([^"]+)",\n((?:.*\n)*?)^\)', re.M)
+TARGET = re.compile(r'^\[?(?!alias)\w+\(\n    name = "([^"]+)",\n((?:.*\n)*?)^\)', re.M)
 LIST = re.compile(r"(\w+) = (?:glob\(\[[^\]]*\]\) \+ )?\[([^\]]*)\]")
 
 
@@ -108,6 +108,8 @@ def targets(builds):
             needs = {label(folder, need[1:]) if need.startswith(":") else need for need in lists.get("deps", [])}
             for need in needs & set(means):
                 needs |= means[need]
+            if not {"srcs", "hdrs"} & set(lists):  # as muster_library
+                lists |= {"srcs": [f"{name}.cc"], "hdrs": [f"{name}.h"]}
             found[label(folder, name)] = (folder, lists.get("srcs", []), lists.get("hdrs", []), needs)
     return found
 

@@ -32,11 +32,18 @@ def _deps(deps, copts = []):
         "//conditions:default": [],
     })
 
-def muster_library(name, copts = [], deps = [], **kwargs):
-    cc_library(name = name, copts = _copts(copts), deps = _deps(deps, copts), **kwargs)
+def muster_library(name, srcs = None, hdrs = None, copts = [], deps = [], **kwargs):
+    """A library, by default of NAME.cc and NAME.h, or of the one of them that exists."""
+    if srcs == None and hdrs == None:
+        srcs = native.glob([name + ".cc"], allow_empty = True)
+        hdrs = native.glob([name + ".h"], allow_empty = bool(srcs))
+    cc_library(name = name, srcs = srcs, hdrs = hdrs, copts = _copts(copts), deps = _deps(deps, copts), **kwargs)
 
-def muster_binary(name, copts = [], deps = [], linkopts = [], **kwargs):
-    """A program or shared library. What its start calls lies together: each 64 KiB of a file cost one page fault."""
+def muster_binary(name, srcs = None, copts = [], deps = [], linkopts = [], **kwargs):
+    """A program, by default of NAME.cc, or shared library.
+
+    What its start calls lies together: each 64 KiB of a file cost one page fault.
+    """
     if ORDERS_SECTIONS:
         deps = deps + [_ORDER]
         linkopts = linkopts + ["-fuse-ld=gold", "-Wl,--section-ordering-file=$(location %s)" % _ORDER]
@@ -44,7 +51,9 @@ def muster_binary(name, copts = [], deps = [], linkopts = [], **kwargs):
         "//deploy/bazel:portable": ["//deploy/bazel:rounding"],
         "//conditions:default": [],
     })
-    cc_binary(name = name, copts = _copts(copts), linkopts = linkopts, deps = _deps(deps, copts), **kwargs)
+    if srcs == None:
+        srcs = [name + ".cc"]
+    cc_binary(name = name, srcs = srcs, copts = _copts(copts), linkopts = linkopts, deps = _deps(deps, copts), **kwargs)
 
 def muster_test(name, srcs = None, copts = [], deps = [], **kwargs):
     """A gtest program, by default of NAME.cc; gmock's main prints one case a line."""
@@ -56,12 +65,12 @@ def muster_test(name, srcs = None, copts = [], deps = [], **kwargs):
         **kwargs
     )
 
-def muster_fuzz_target(name, srcs, seeds = [], deps = [], executions = 20000, linkopts = [], **kwargs):
+def muster_fuzz_target(name, srcs = None, seeds = [], deps = [], executions = 20000, linkopts = [], **kwargs):
     """A fuzz target (tests/fuzz/fuzz_target.h): a short test, and with --config=fuzz a libFuzzer program.
 
     Args:
       name: of the target.
-      srcs: define TheTarget().
+      srcs: define TheTarget(); by default NAME.cc in a folder below.
       seeds: files or filegroups; seeds/NAME.hex and what the target builds itself come on top.
       deps: what it fuzzes.
       executions: mutations that the short test tries.
@@ -72,7 +81,7 @@ def muster_fuzz_target(name, srcs, seeds = [], deps = [], executions = 20000, li
     cc_test(
         name = name,
         size = "medium",
-        srcs = srcs,
+        srcs = srcs or native.glob(["**/%s.cc" % name]),
         args = ["--executions=%d" % executions] + ["$(rootpaths %s)" % seed for seed in seeds],
         copts = _copts([]),
         data = seeds,
