@@ -80,7 +80,6 @@ def muster_fuzz_target(name, srcs = None, seeds = [], deps = [], executions = 20
     seeds = seeds + native.glob(["seeds/%s.hex" % name])
     cc_test(
         name = name,
-        size = "medium",
         srcs = srcs or native.glob(["**/%s.cc" % name]),
         args = ["--executions=%d" % executions] + ["$(rootpaths %s)" % seed for seed in seeds],
         copts = _copts([]),

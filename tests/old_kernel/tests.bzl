@@ -12,7 +12,6 @@ def old_kernel_tests(name, test, args = [], tags = []):
     for profile in ["enosys", "eperm"]:
         native.sh_test(
             name = "%s_%s" % (name, profile),
-            size = "small",
             srcs = ["//tests/old_kernel:run_test"],
             args = [
                 "$(rootpath //tests/old_kernel)",
