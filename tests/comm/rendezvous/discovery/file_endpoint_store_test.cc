@@ -49,6 +49,14 @@ extern "C" int open(const char* path, int flags, ...) {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, 0600));
 }
 
+// Clang's calls of both if _FORTIFY_SOURCE is defined and no mode is given.
+extern "C" int FortifiedOpenAt(int directory, const char* path, int flags) asm("__openat_2");
+extern "C" int FortifiedOpenAt(int directory, const char* path, int flags) {
+  return openat(directory, path, flags);
+}
+extern "C" int FortifiedOpen(const char* path, int flags) asm("__open_2");
+extern "C" int FortifiedOpen(const char* path, int flags) { return open(path, flags); }
+
 extern "C" int mkdirat(int directory, const char* path, mode_t mode) {
   const auto made = static_cast<int>(syscall(SYS_mkdirat, directory, path, mode));
   if (made == 0) Cache().absent.clear();
