@@ -9,6 +9,8 @@
 
 #include <set>
 
+#include "comm/system/system_calls.h"
+
 namespace muster::socket {
 namespace {
 
@@ -64,7 +66,7 @@ TEST(Segment, IsTheSameForWhoeverAttaches) {
 TEST(Segment, CannotBeCutOff) {
   const auto segment = Segment::Create(SegmentShape::For(2, 4096));
   ASSERT_TRUE(segment);
-  const UniqueFd memory(memfd_create("test", MFD_CLOEXEC));
+  const UniqueFd memory = CreateMemoryFile("test", MFD_CLOEXEC);
   if (!memory) return;  // then it is no memfd either: only who may trace this process can reach it
   EXPECT_NE(ftruncate((*segment)->fd(), 0), 0);
   EXPECT_NE(fcntl((*segment)->fd(), F_ADD_SEALS, F_SEAL_WRITE), 0);
