@@ -97,8 +97,12 @@ class JournalFiles : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void Replace(int term, ByteView bytes) const {
+    // A later run has made it read-only; a stopped run still has it open.
+    std::filesystem::permissions(SegmentFile(term), std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
     std::ofstream file(SegmentFile(term), std::ios::binary | std::ios::trunc);
     file << AsText(bytes);
+    EXPECT_TRUE(file.flush());
   }
   void Flip(int term, uint64_t offset) const {
     Bytes bytes = ContentOf(term);
