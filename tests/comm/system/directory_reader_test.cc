@@ -39,7 +39,7 @@ TEST(DirectoryReader, HasTheTypeAsTheKernelGivesIt) {
 }
 
 TEST(DirectoryReader, OfWhatIsNoDirectoryThereIsNone) {
-  for (const char* path : {"/proc/self/stat", "/proc/0", ""}) {
+  for (const char* path : {"/proc/self/status", "/proc/0", ""}) {
     EXPECT_LT(DirectoryReader(path).fd(), 0) << path;
     EXPECT_TRUE(NamesIn(path).empty()) << path;
   }
