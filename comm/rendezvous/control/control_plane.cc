@@ -185,14 +185,17 @@ void ControlPlane::LoseUpstream(const Failure& loss) {
   exit_reports_.LoseUpstream();
 }
 
-// Around the lost process above.
-bool ControlPlane::HandOver(const std::vector<RankEnd>& ends) {
+// Around the lost process above. It may not have passed on that ranks had left, and these report no exit unless requested.
+bool ControlPlane::HandOver(std::vector<RankEnd> ends) {
   if (!request_) return false;
   Detour detour =
       DetourAround(request_->meeting, peers_->UpstreamNode(), request_->self.node, request_->fan_out);
   if (detour.hosts.empty()) return false;
+  std::set<int> unreported = leaving_.protocol().left();
+  for (const RankEnd& end : ends) unreported.erase(end.rank);
+  for (const int rank : unreported) ends.push_back({.rank = rank});
   handover_ = std::make_unique<ReportHandover>(links_.loop(), request_, std::move(detour),
-                                               Encode(OrphanReport{group_.roster.group_id, ends}),
+                                               Encode(OrphanReport{group_.roster.group_id, std::move(ends)}),
                                                [this] { exit_reports_.Released(); });
   return true;
 }

@@ -130,7 +130,7 @@ class ControlPlane {
   void LoseRanks(const std::vector<int>& ranks, const Failure& failure);
   void Forget(Source source);
   void LoseReports(Source source, const ChildLinks::Child& child);
-  bool HandOver(const std::vector<RankEnd>& ends);
+  bool HandOver(std::vector<RankEnd> ends);
   bool TakeReport(const OrphanReport& report);
   std::optional<Failure> LoseUnformed(const Hello& hello, const ProcessInfo& lost);
   void OnLeft(const std::set<int>& ranks);

@@ -18,6 +18,7 @@ using std::chrono::seconds;
 // Another sequence, so that a seed's faults are what they were before there were trees.
 constexpr uint64_t kTrees = uint64_t{4} << 32;
 constexpr uint64_t kSubtrees = uint64_t{5} << 32;
+constexpr uint64_t kReports = uint64_t{6} << 32;
 
 Machines MakeMachines(Random& random) {
   Machines machines;
@@ -183,6 +184,8 @@ Scenario MakeScenario(uint64_t seed) {
   const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
   CutPowerOfSubtree(scenario);
+  const bool reports_exits = Random(seed ^ kReports).Chance(0.5);
+  for (Launch& launch : scenario.launches) launch.reports_exits = reports_exits;
   return scenario;
 }
 
@@ -258,11 +261,11 @@ std::string Describe(const Scenario& scenario) {
   for (const Launch& launch : scenario.launches) {
     text += fmt::format(
         "  {}{}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}, "
-        "fan-out {}\n",
+        "fan-out {}{}\n",
         launch.key, launch.follows < 0 ? "" : " again", launch.world_size, static_cast<int>(launch.find_root),
         launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
         launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after),
-        launch.fan_out);
+        launch.fan_out, launch.reports_exits ? "" : ", no reports of exits");
   }
   for (const Fault& fault : scenario.faults) text += "  " + Describe(scenario, fault) + "\n";
   return text;

@@ -36,8 +36,9 @@ struct Launch {
   Duration rendezvous{};
   LivenessOptions liveness;
   int rounds = 1;
-  Duration pause{};   // between rounds
-  Duration gather{};  // the deadline of a round
+  Duration pause{};           // between rounds
+  Duration gather{};          // the deadline of a round
+  bool reports_exits = true;  // supervisors, before they leave: run.report
   std::vector<int> node_of_rank;
   size_t fan_out = rendezvous::kFanOut;  // of the tree of leaders
   int follows = -1;  // index into Scenario::launches: the same launch, started again after that one

@@ -71,7 +71,7 @@ class Supervisor {
   void NextRound() {
     if (outcome_.failure) return;
     if (outcome_.rounds == launch_.rounds) {
-      plane_->SendExitReport(Ends());
+      if (launch_.reports_exits) plane_->SendExitReport(Ends());
       outcome_.process->phase = Process::Phase::kLeft;
       return plane_->Leave();
     }
