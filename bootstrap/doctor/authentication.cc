@@ -7,7 +7,7 @@
 
 #include "comm/auth/choose.h"
 #include "comm/auth/munge.h"
-#include "comm/system/abandonable_calls.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::doctor {
 namespace {
@@ -55,8 +55,7 @@ AuthenticationFacts LookAtAuthentication(const std::string& munge_socket, bool s
   if (!facts.munge_socket_present) return facts;
   // Shared: a munged that hangs leaves the call behind.
   const auto tried = std::make_shared<Tried>();
-  const bool ended =
-      AbandonableCalls().Run([tried, munge_socket] { MakeCredential(munge_socket, *tried); }, deadline);
+  const bool ended = RunWithin(deadline, [tried, munge_socket] { MakeCredential(munge_socket, *tried); });
   facts.munge =
       ended ? tried->credential : Fail(Code::kDeadline, "munged does not answer at {}", munge_socket);
   if (ended) facts.munge_library_problem = tried->library_problem;

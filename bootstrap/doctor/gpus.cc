@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "comm/nccl/libraries/libraries.h"
-#include "comm/system/abandonable_calls.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::doctor {
 namespace {
@@ -32,7 +32,7 @@ Result<std::string> Nccl(const nccl::LibraryPlaces& places) {
 // The call may be left behind in a library that hangs: it owns all that it touches.
 Result<std::string> Within(Deadline deadline, const char* what, std::function<Result<std::string>()> call) {
   const auto answer = std::make_shared<Result<std::string>>();
-  if (!AbandonableCalls().Run([answer, call = std::move(call)] { *answer = call(); }, deadline)) {
+  if (!RunWithin(deadline, [answer, call = std::move(call)] { *answer = call(); })) {
     return Fail(Code::kDeadline, "{} does not return", what);
   }
   return *answer;

@@ -7,7 +7,7 @@
 #include "comm/auth/munge.h"
 #include "comm/auth/munge_prover.h"
 #include "comm/base/parse.h"
-#include "comm/system/abandonable_calls.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -22,7 +22,7 @@ std::string MungeLibraryProblem(const JoinRequest& request) {
     const Result<auth::MungeApi> api = auth::LoadMunge();
     if (!api) *problem = api.error().message;
   };
-  if (AbandonableCalls().Run(load, Deadline::After(limit))) return *problem;
+  if (RunWithin(Deadline::After(limit), load)) return *problem;
   return fmt::format("{} has not loaded within {}", auth::kMungeLibrary, FormatDuration(limit));
 }
 

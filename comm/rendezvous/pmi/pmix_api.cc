@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/system/abandonable_calls.h"
+#include "comm/system/bounded_call.h"
 #include "comm/system/shared_library.h"
 
 namespace muster::rendezvous {
@@ -215,9 +215,8 @@ Result<std::shared_ptr<PmixApi>> LoadPmix() {
 }
 
 Result<PmixPlace> AskPmixServer(Deadline deadline, std::function<Result<std::shared_ptr<PmixApi>>()> load) {
-  AbandonableCalls calls;
   const auto place = std::make_shared<Result<PmixPlace>>();
-  if (calls.Run([place, load = std::move(load)] { *place = Ask(load); }, deadline)) return *place;
+  if (RunWithin(deadline, [place, load = std::move(load)] { *place = Ask(load); })) return *place;
   return Fail(Code::kDeadline, "the PMIx server of this node has not answered in time");
 }
 

@@ -18,7 +18,7 @@
 namespace muster::rendezvous {
 
 // A connection to the PMIx server of this node. Every call BLOCKS, some without a limit: call them so that
-// they can be abandoned (comm/system/abandonable_calls.h). Threads: any, at the same time.
+// they can be abandoned (comm/system/bounded_call.h). Threads: any, at the same time.
 //
 // Errors: kConfiguration if the server or the library does not support it; else kSystem.
 class PmixApi {

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/system/bounded_call.h"
+#include "comm/system/start_thread.h"
+#include "comm/system/timed_lock.h"
+
 namespace muster::rendezvous {
 namespace {
 
@@ -12,13 +16,18 @@ constexpr std::chrono::seconds kTimeToAnswer(2);
 }  // namespace
 
 PmixKvs::PmixKvs(Load load) : begun_(std::make_shared<Begun>()) {
-  calls_.Start([begun = begun_, load = std::move(load)] {
+  const auto ended = std::make_shared<std::promise<void>>();
+  last_call_ = ended->get_future();
+  const auto begin = [ended, begun = begun_, load = std::move(load)] {
     Result<std::shared_ptr<PmixApi>> api = load();
     if (api) {
       if (const Status began = (*api)->Init(); !began) api = tl::unexpected<Error>(began.error());
     }
     *begun = std::move(api);
-  });
+    ended->set_value();
+  };
+  // Without a thread the call blocks, which is better than no call.
+  if (!StartDetachedThread(begin)) begin();
 }
 
 PmixKvs::~PmixKvs() { PmixKvs::Leave(); }
@@ -27,14 +36,14 @@ void PmixKvs::Leave() {
   const Deadline deadline = Deadline::After(kKvsLeaveTime);
   const Result<std::shared_ptr<PmixApi>> api = Api(deadline);
   if (left_.exchange(true) || !api) return;
-  calls_.Run([api = *api] { api->Finalize(); }, deadline);
+  Run([api = *api] { api->Finalize(); }, deadline);
 }
 
 std::string PmixKvs::Describe() const { return "the PMIx server of this node"; }
 
 Result<std::shared_ptr<PmixApi>> PmixKvs::Api(Deadline deadline) {
   if (left_) return Fail(Code::kConfiguration, "{} has been left", Describe());
-  if (!calls_.WaitForAll(deadline)) return Silent();
+  if (!WaitForTurn(deadline)) return Silent();
   if (**begun_) return ***begun_;
   const Error& error = (*begun_)->error();
   return tl::unexpected<Error>(Error{error.code, fmt::format("{}: {}", Describe(), error.message),
@@ -51,7 +60,7 @@ Status PmixKvs::Publish(const std::string& name, const std::string& text, Deadli
     if (!published) *done = tl::unexpected<Error>(published.error());
     if (published && !*published) *done = api->Say(name, text);
   };
-  if (!calls_.Run(publish, deadline)) return Silent();
+  if (!Run(publish, deadline)) return Silent();
   return *done;
 }
 
@@ -71,8 +80,25 @@ Result<std::optional<std::string>> PmixKvs::LookUp(const std::string& name, Dead
       *found = api->AskRankZero(name, seconds);
     }
   };
-  if (!calls_.Run(look, deadline)) return Silent();
+  if (!Run(look, deadline)) return Silent();
   return *found;
+}
+
+std::unique_lock<std::timed_mutex> PmixKvs::WaitForTurn(Deadline deadline) {
+  std::unique_lock lock = LockUntil(mutex_, deadline.when());
+  if (lock && last_call_.wait_until(deadline.when()) != std::future_status::ready) lock.unlock();
+  return lock;
+}
+
+bool PmixKvs::Run(std::function<void()> call, Deadline deadline) {
+  const std::unique_lock turn = WaitForTurn(deadline);
+  if (!turn) return false;
+  const auto ended = std::make_shared<std::promise<void>>();
+  last_call_ = ended->get_future();
+  return RunWithin(deadline, [ended, call = std::move(call)] {
+    call();
+    ended->set_value();
+  });
 }
 
 tl::unexpected<Error> PmixKvs::Silent() const {

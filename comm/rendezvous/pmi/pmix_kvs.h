@@ -10,13 +10,14 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 #include "comm/rendezvous/pmi/pmix_api.h"
-#include "comm/system/abandonable_calls.h"
 
 namespace muster::rendezvous {
 
@@ -38,9 +39,14 @@ class PmixKvs : public LauncherKvs {
   using Begun = std::optional<Result<std::shared_ptr<PmixApi>>>;
 
   Result<std::shared_ptr<PmixApi>> Api(Deadline deadline);
+  // Owns the lock if no call is under way; BLOCKS until then, at most until the deadline.
+  std::unique_lock<std::timed_mutex> WaitForTurn(Deadline deadline);
+  // Runs `call` after those that are under way. False: it has not returned by the deadline.
+  bool Run(std::function<void()> call, Deadline deadline);
   tl::unexpected<Error> Silent() const;
 
-  AbandonableCalls calls_;
+  std::timed_mutex mutex_;
+  std::shared_future<void> last_call_;
   std::atomic<bool> left_ = false;
   const std::shared_ptr<Begun> begun_;  // used by the first call until that has returned
 };

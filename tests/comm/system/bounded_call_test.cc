@@ -1,6 +1,7 @@
 #include "comm/system/bounded_call.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
@@ -37,6 +38,17 @@ TEST(RunWithin, LeavesBehindWhatHangs) {
   };
   EXPECT_FALSE(RunWithin(Deadline::After(std::chrono::milliseconds(20)), hang));
   release.set_value();
+}
+
+TEST(RunWithin, ItsThreadIsNotForSignals) {
+  const auto blocked = std::make_shared<sigset_t>();
+  ASSERT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)),
+                        [blocked] { pthread_sigmask(SIG_SETMASK, nullptr, blocked.get()); }));
+  EXPECT_EQ(sigismember(blocked.get(), SIGTERM), 1);
+  EXPECT_EQ(sigismember(blocked.get(), SIGCHLD), 1);
+  sigset_t ours;
+  pthread_sigmask(SIG_SETMASK, nullptr, &ours);
+  EXPECT_EQ(sigismember(&ours, SIGTERM), 0);
 }
 
 // An abort must come about there as well.
