@@ -17,6 +17,8 @@ namespace {
 constexpr uid_t kUser = 1000;
 constexpr uint64_t kMostEvents = 3000000;  // and of each process
 constexpr uint64_t kMostOfEach = 30000;
+// A leader that searches the root on all nodes makes up to 500 attempts a second (LongestPause).
+constexpr uint64_t kMostOfSearch = 10000;  // a second
 constexpr Duration kLookAgain = std::chrono::milliseconds(1);
 
 constexpr uid_t kStranger = 2000;
@@ -138,6 +140,16 @@ void Inflict(Running& running, const Fault& fault) {
   }
 }
 
+uint64_t MostEvents(const Scenario& scenario) {
+  uint64_t most = kMostEvents + kMostOfEach * scenario.processes.size();
+  for (const ProcessPlan& plan : scenario.processes) {
+    const Launch& launch = scenario.launches[static_cast<size_t>(plan.launch)];
+    if (launch.find_root == FindRoot::kSearch && plan.local_rank == 0)
+      most += kMostOfSearch * static_cast<uint64_t>(launch.rendezvous / std::chrono::seconds(1));
+  }
+  return most;
+}
+
 double Seconds(Time time) { return std::chrono::duration<double>(time).count(); }
 
 std::string EventsLogged(const World& world) {
@@ -198,8 +210,7 @@ Verdict RunScenario(const Scenario& scenario, bool with_log) {
   for (const Fault& fault : scenario.faults)
     running.world.At(fault.at, [&running, &fault] { Inflict(running, fault); });
   const bool bounded =
-      running.world.Run(scenario.End(), kMostEvents + kMostOfEach * scenario.processes.size(),
-                        [&running] { return AllEnded(running); });
+      running.world.Run(scenario.End(), MostEvents(scenario), [&running] { return AllEnded(running); });
   Verdict verdict;
   verdict.violations = Judge(scenario, running.outcomes, {!bounded, running.to_strangers});
   verdict.trace = running.world.trace();
