@@ -26,9 +26,11 @@ constexpr Duration kKnownToAllThere = std::chrono::seconds(7);
 constexpr Duration kSilentNodesKnown = std::chrono::seconds(4);
 
 // The root of a failed group stays for late ranks (JoinRequest::late_nodes, 10 s). A leader without a parent tries each node above for
-// JoinRequest::leader_patience, 3 s: with more nodes than these it finds the root gone. No launch is as deep: with kFanOut its fourth level
+// JoinRequest::leader_patience: with more nodes than these it finds the root gone. No launch is as deep: with kFanOut its fourth level
 // begins at 1.4 million nodes.
 constexpr size_t kMostAbove = 4;
+constexpr Duration kForEachAbove = std::chrono::seconds(3);
+constexpr Duration kToConnect = std::chrono::seconds(1);
 
 // The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
 std::set<int> RanksIn(const std::string& message) {
@@ -94,7 +96,7 @@ class Judgement {
     for (const Outcome& outcome : outcomes_) {
       const auto found = known.find(PlanOf(outcome).launch);
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
-      if (IsTooDeep(outcome)) continue;
+      if (FindsRootGone(outcome)) continue;
       // A rank that takes the root's place does not know which leaders the root had accepted: they have ended. In a star this is
       // rare.
       const bool star = scenario_.launches[static_cast<size_t>(found->first)].fan_out == rendezvous::kFanOut;
@@ -243,7 +245,8 @@ class Judgement {
     const std::string text = ToString(*outcome.failure);
     const std::set<int> named = RanksIn(text);
     const bool true_one = std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
-    if (damage.causes <= 1 && !named.empty() && !true_one && !IsTooDeep(outcome))
+    const bool root_is_gone = named == std::set{0} && FindsRootGone(outcome);
+    if (damage.causes <= 1 && !named.empty() && !true_one && !root_is_gone)
       Add(fmt::format("blames: {}: {}", Name(outcome), text));
     if (damage.causes > 1 || !outcome.formed) return;
     const auto [first, is_first] = failures_.emplace(outcome.group_id, text);
@@ -266,11 +269,42 @@ class Judgement {
     return outcome.wrong_secret && several_nodes && launch.knows_local_ranks && plan.local_rank == 0;
   }
 
-  bool IsTooDeep(const Outcome& outcome) const {
-    const ProcessPlan& plan = PlanOf(outcome);
-    const size_t fan_out = scenario_.launches[static_cast<size_t>(plan.launch)].fan_out;
-    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes), fan_out);
-    return !outcome.formed && tree.Above(static_cast<size_t>(plan.node)).size() > kMostAbove;
+  // Its leader, or the topmost of those above that has accepted its leader, is below more than kMostAbove nodes, and none of them has
+  // accepted it.
+  bool FindsRootGone(const Outcome& outcome) const {
+    if (outcome.formed) return false;
+    const int launch = PlanOf(outcome).launch;
+    int node = PlanOf(outcome).node;
+    for (int above = node; above >= 0; above = NodeThatAccepted(launch, node)) node = above;
+    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes),
+                                      scenario_.launches[static_cast<size_t>(launch)].fan_out);
+    const size_t above = tree.Above(static_cast<size_t>(node)).size();
+    if (above <= kMostAbove) return false;
+    Time root_ended{};
+    Time began = kNever;
+    for (const Outcome& other : outcomes_) {
+      const ProcessPlan& plan = PlanOf(other);
+      if (plan.launch != launch || other.process == nullptr) continue;
+      if (plan.node == 0) root_ended = std::max(root_ended, EndOf(other));
+      if (plan.node == node) began = std::min(began, other.began);
+    }
+    return root_ended < began + kForEachAbove * static_cast<Duration::rep>(above - 1) + kToConnect;
+  }
+  // -1: none.
+  int NodeThatAccepted(int launch, int node) const {
+    for (const Outcome& other : outcomes_) {
+      const ProcessPlan& plan = PlanOf(other);
+      if (plan.launch != launch || plan.node != node || other.process == nullptr) continue;
+      const int by = other.process->accepted_by;
+      if (by < 0) continue;
+      const int above = scenario_.launches[static_cast<size_t>(launch)].node_of_rank[static_cast<size_t>(by)];
+      if (above != node) return above;
+    }
+    return -1;
+  }
+  static Time EndOf(const Outcome& outcome) {
+    if (outcome.process->killed) return outcome.process->ended;
+    return outcome.ended ? outcome.ended_at : kNever;
   }
 
   const ProcessPlan& PlanOf(const Outcome& outcome) const { return scenario_.processes[outcome.number]; }
