@@ -57,17 +57,15 @@ Result<NcclComm> NcclCommunicator::SplitNccl(int color, int key, Deadline deadli
   const DeviceScope scope(*core.cuda, core.settings.device);
   NcclComm* slot = live_->NewSlot();
   NcclResult state = live_->Call([&](NcclComm comm) { return core.nccl->Split(comm, color, key, slot); });
-  if (state == NcclResult::kInProgress) {
-    state = Settle([this] { return live_->State(); }, deadline, core.group.failure_fd());
-  }
   // The part is there when the whole is ready again, and may still be starting itself.
-  if (state == NcclResult::kSuccess) {
-    state = Settle([&] { return live_->StateOfPart(slot); }, deadline, core.group.failure_fd());
+  const auto ask = [&] {
+    const NcclResult whole = live_->State();
+    return whole != NcclResult::kSuccess || color < 0 ? whole : live_->StateOfPart(slot);
+  };
+  if (state == NcclResult::kSuccess || state == NcclResult::kInProgress) {
+    state = Settle(ask, deadline, core.group.failure_fd());
   }
-  if (state == NcclResult::kSuccess) {
-    NcclComm part = live_->TakePart(slot);
-    if (part != nullptr || color < 0) return part;
-  }
+  if (state == NcclResult::kSuccess) return live_->TakePart(slot);
   MUSTER_CHECK(Usable());
   const std::string self = DescribeRank(core.group.roster(), core.group.rank());
   if (state == NcclResult::kInProgress) {

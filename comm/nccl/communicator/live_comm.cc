@@ -50,9 +50,10 @@ NcclResult LiveComm::StateOfPart(const NcclComm* slot) {
   {
     const std::lock_guard data(data_);
     if (comm_ == nullptr) return NcclResult::kInvalidUsage;
-    part = *slot;
+    // A thread of NCCL's writes it.
+    part = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   }
-  return part == nullptr ? NcclResult::kSuccess : StateOf(part);
+  return part == nullptr ? NcclResult::kInProgress : StateOf(part);
 }
 
 NcclComm LiveComm::TakePart(NcclComm* slot) {

@@ -41,7 +41,7 @@ class LiveComm {
   // The place for the part of a split. NCCL writes there asynchronously, so it exists as long as this. This
   // owns the part, and aborts it with itself, until TakePart.
   NcclComm* NewSlot();
-  // Of the part in the slot, as State; kSuccess if there is none.
+  // Of the part in the slot, as State; kInProgress while there is none.
   NcclResult StateOfPart(const NcclComm* slot);
   // The part is the caller's now. Null if there is none, or if this one was taken away and the part with it.
   NcclComm TakePart(NcclComm* slot);

@@ -189,8 +189,9 @@ NcclResult ComputingNccl::Split(NcclComm comm, int color, int key, NcclComm* par
               true, !fabric_->never_splits.contains(rank_));
   });
   lock.unlock();
+  if (!blocking) return begun == NcclResult::kInProgress ? NcclResult::kSuccess : begun;
   const NcclResult split = Settle(comm, begun);
-  return blocking && *part != nullptr ? Settle(*part, NcclResult::kInProgress) : split;
+  return *part != nullptr ? Settle(*part, NcclResult::kInProgress) : split;
 }
 
 NcclResult ComputingNccl::AsyncError(NcclComm comm, NcclResult* state) {
