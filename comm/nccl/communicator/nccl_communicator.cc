@@ -21,7 +21,7 @@ Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Group& group, NcclPar
       new NcclCore{group, std::move(parts.nccl), std::move(parts.cuda), settings});
   MUSTER_TRY(NcclComm comm, StartNccl(*core, deadline));
   auto live = std::make_shared<LiveComm>(core->nccl, core->cuda, comm, group.rank(), kNcclWorldCommunicator);
-  Result<std::unique_ptr<Watchdog>> watchdog = Watchdog::Start(core);
+  Result<std::shared_ptr<Watchdog>> watchdog = Watchdog::Start(core);
   if (!watchdog || !(*watchdog)->Add(live)) {
     const Error error = watchdog ? group.failure().value_or(Error{}) : watchdog.error();
     AbortComm(*core, comm, error);

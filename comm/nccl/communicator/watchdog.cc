@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "comm/base/parse.h"
 #include "comm/nccl/communicator/abort.h"
@@ -22,16 +23,29 @@ constexpr Duration kSlack = std::chrono::seconds(10);
 
 }  // namespace
 
-Result<std::unique_ptr<Watchdog>> Watchdog::Start(std::shared_ptr<NcclCore> core) {
+Result<std::shared_ptr<Watchdog>> Watchdog::Start(std::shared_ptr<NcclCore> core) {
   UniqueFd wake = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
-  std::unique_ptr<Watchdog> watchdog(new Watchdog(std::move(core), std::move(wake)));
+  std::shared_ptr<Watchdog> watchdog(new Watchdog(std::move(core), std::move(wake)));
   MUSTER_TRY(watchdog->thread_,
              StartThread("the thread that watches NCCL", [dog = watchdog.get()] { dog->Run(); }));
+  StopAtExit(watchdog);
   return watchdog;
 }
 
-Watchdog::~Watchdog() {
+// NCCL has been loaded, so its static objects are destroyed after this: an abort that uses them then would crash.
+void Watchdog::StopAtExit(std::weak_ptr<Watchdog> self) {
+  const auto stop = [](int, void* kept) {
+    if (const auto watchdog = static_cast<std::weak_ptr<Watchdog>*>(kept)->lock()) watchdog->Stop();
+  };
+  // Without memory for it the process ends as it would have.
+  [[maybe_unused]] const int added = on_exit(stop, new std::weak_ptr<Watchdog>(std::move(self)));
+}
+
+Watchdog::~Watchdog() { Stop(); }
+
+void Watchdog::Stop() {
+  const std::lock_guard alone(stopping_);
   if (!thread_.joinable()) return;
   if (core_->InForkedChild()) {
     // The thread is the parent's.
@@ -80,7 +94,7 @@ void Watchdog::Run() {
     Sleep();
     {
       const std::lock_guard lock(mutex_);
-      if (stop_) return;
+      if (stop_ && !core_->group.failure()) return;
     }
     if (const std::optional<Error> error = Look()) return End(*error);
   }

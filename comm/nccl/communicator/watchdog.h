@@ -3,7 +3,8 @@
 // the failure of the whole group, with the culprit's name, and aborts all communicators on every rank.
 //
 // One thread; it never waits for the GPU: events signal completion. Threads: Add, Remove and Wake from any.
-// Destruction ends the thread, and waits for an abort under way, at most settings.abort_within.
+// Destruction ends the thread, and waits for an abort under way, at most settings.abort_within. So does the end of the
+// process (exit), while NCCL's static objects still exist.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +22,7 @@ namespace muster::nccl {
 class Watchdog {
  public:
   // Error: kSystem: no thread or no descriptor.
-  static Result<std::unique_ptr<Watchdog>> Start(std::shared_ptr<NcclCore> core);
+  static Result<std::shared_ptr<Watchdog>> Start(std::shared_ptr<NcclCore> core);
   ~Watchdog();
 
   // False: too late, the communicators of this process were aborted; this one is the caller's to abort.
@@ -36,6 +37,8 @@ class Watchdog {
   Watchdog(std::shared_ptr<NcclCore> core, UniqueFd wake) : core_(std::move(core)), wake_(std::move(wake)) {}
 
   void Run();
+  void Stop();
+  static void StopAtExit(std::weak_ptr<Watchdog> self);
   // Until something may have happened.
   void Sleep();
   // The error that ends the group; absent without one.
@@ -53,7 +56,8 @@ class Watchdog {
   bool ended_ = false;     // all are aborted
   bool finished_ = false;  // all have been aborted
   std::condition_variable finished_changed_;
-  std::thread thread_;
+  std::mutex stopping_;
+  std::thread thread_;  // with stopping_
 };
 
 }  // namespace muster::nccl

@@ -88,6 +88,24 @@ TEST(NcclPeerLost, LeavesTheProcessFitForANewGroup) {
   }
 }
 
+// A program that ends at an error does not call Shutdown; NCCL's static objects end with the process.
+TEST(NcclPeerLostDeathTest, IsAbortedBeforeTheProcessHasEnded) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  static FakeFabric* fabric = nullptr;
+  const auto end = [] {
+    NcclWorld world(socket::BlockLayout({2}), kBare, TestSettings(), [](FakeFabric& made) {
+      fabric = &made;
+      std::atexit([] {
+        const std::lock_guard lock(fabric->mutex);
+        _exit(static_cast<int>(fabric->aborted_together.size()));
+      });
+    });
+    world.state().Fail({Code::kPeerLost, "rank 1 on gpu01 was killed by signal 9", ""});
+    std::exit(75);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(2), "");
+}
+
 TEST(NcclAsyncError, BecomesTheGroupsFailureWithTheRanksName) {
   NcclWorld world(socket::BlockLayout({2, 1}), kBare);
   world.fabric().BreakComms(2, NcclResult::kUnhandledCudaError, "Cuda failure 719");
