@@ -53,14 +53,14 @@ NcclResult NcclCommunicator::Launch(const OperationRequest& request, NcclComm co
       return LaunchScatter(request, comm, stream);
     case Operation::kAllToAll:
       return ExchangeBlocks(request.send, request.receive, comm, stream);
-    case Operation::kReduce: {
-      // Only the root's receive buffer has been checked.
+    default: {
       OperationRequest own = request;
-      if (rank() != request.root) own.receive = {};
+      // Only the root's receive buffer has been checked.
+      if (request.operation == Operation::kReduce && rank() != request.root) own.receive = {};
+      // NCCL before 2.29.7 leaves out the end of one rank's average (NVIDIA/nccl#1950).
+      if (size() == 1 && own.reduce == ReduceOp::kAvg) own.reduce = ReduceOp::kSum;
       return nccl().Launch(own, comm, stream);
     }
-    default:
-      return nccl().Launch(request, comm, stream);
   }
 }
 
