@@ -50,6 +50,10 @@ not_shared_by_default() {
   expect_code 76 "${with[@]}" "$muster" launch -n 2 -- "$bin/tests/gpu/collectives" 2>"$files/err"
   grep -q 'rank 0 and rank 1 on .* use the same GPU, GPU-' "$files/err" || fail "$(cat "$files/err")"
 }
+not_shared_by_old() {
+  expect_code 71 "${with[@]}" "$muster" launch -n 2 --set nccl.share_device=true -- "$bin/tests/gpu/collectives" 2>"$files/err"
+  grep -q 'nccl.share_device needs NCCL 2.30.3 or newer, and this is 2.28.9' "$files/err" || fail "$(cat "$files/err")"
+}
 
 # lost RANKS HOW VARIABLE=VALUE...: started by hand, since a supervisor would end the other ranks itself. Files rank0, rank1, ...
 # have their output, the array `codes` their exit codes.

@@ -62,14 +62,26 @@ NcclResult AwaitInit(const NcclCore& core, Attempt& attempt, Deadline deadline) 
   return Settle(ask, deadline, core.group.failure_fd());
 }
 
-tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why) {
+constexpr std::string_view kRemedy =
+    "nvidia-smi lists the processes that use the GPU; NCCL_DEBUG=INFO (nccl.debug: info) gives more detail; "
+    "backend: socket avoids NCCL";
+
+tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why,
+                             std::string remedy = std::string(kRemedy)) {
   return Fail(FailGroup(
       core.group, {Code::kSystem,
                    fmt::format("{} could not start NCCL on {}: {}",
                                DescribeRank(core.group.roster(), core.group.rank()), core.settings.gpu, why),
-                   "nvidia-smi lists the processes that use the GPU; NCCL_DEBUG=INFO (nccl.debug: info) "
-                   "gives more detail; "
-                   "backend: socket avoids NCCL"}));
+                   std::move(remedy)}));
+}
+
+tl::unexpected<Error> RefuseFor(const NcclCore& core, NcclResult result) {
+  constexpr NcclVersion kShares = {2, 30, 3};
+  const std::string why = ExplainNccl(*core.nccl, result);
+  if (result != NcclResult::kInvalidUsage || core.nccl->version().AtLeast(kShares)) return Refuse(core, why);
+  return Refuse(core, why,
+                fmt::format("nccl.share_device needs NCCL {} or newer, and this is {}; {}", ToString(kShares),
+                            ToString(core.nccl->version()), kRemedy));
 }
 
 StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult state) {
@@ -105,7 +117,7 @@ Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
   }
   Status all_through;
   if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
-    all_through = Refuse(core, ExplainNccl(*core.nccl, state));
+    all_through = RefuseFor(core, state);
   } else {
     all_through = Compare(core, Report(core, *attempt, state), deadline);
     if (!all_through) all_through = Fail(FailGroup(core.group, all_through.error()));
