@@ -201,6 +201,27 @@ Status CheckHostPointerIsRefused(Communicator& group, const Device& device) {
               refused ? "taken" : refused.error().message);
 }
 
+// Copies before and behind the call in its stream, none awaited; meanwhile the host's memory is summed, too.
+Status CheckOrderOfStream(Communicator& group, const Device& device) {
+  constexpr size_t kCount = size_t{4} << 20;
+  const double ranks = group.size();
+  const Bytes ones = Pack(DataType::kF32, Values(kCount, 1));
+  MUSTER_TRY(const DeviceArray from, DeviceArray::Filled(device, ones));
+  MUSTER_TRY(const DeviceArray sum, DeviceArray::Filled(device, Bytes(ones.size(), 0x5a)));
+  MUSTER_TRY(const DeviceArray to, DeviceArray::Filled(device, Bytes(ones.size(), 0x5a)));
+  const Buffer in_place = sum.As(DataType::kF32);
+  for (int times = 0; times < 20; ++times) {
+    MUSTER_CHECK(from.CopyTo(sum));
+    MUSTER_CHECK(group.AllReduce(in_place, in_place, ReduceOp::kSum, device.options()));
+    MUSTER_CHECK(sum.CopyTo(to));
+    double host = 1;
+    MUSTER_CHECK(group.AllReduce(std::span(&host, 1), ReduceOp::kSum));
+    MUSTER_CHECK(Compare("AllReduce of host memory beside one on the device", {host}, {ranks}, 0));
+  }
+  MUSTER_TRY(const Bytes got, to.Fetch());
+  return Compare("copies around an AllReduce", Unpack(DataType::kF32, got), Values(kCount, ranks), 0);
+}
+
 // Work that NCCL does not do goes beside it.
 Status CheckHostMemory(Communicator& group) {
   std::vector<double> sum = {1, static_cast<double>(group.rank())};
@@ -226,6 +247,7 @@ Result<size_t> CheckOnDevice(Communicator& group, const Device& device) {
       compared += checker.compared();
     }
   }
+  MUSTER_CHECK(CheckOrderOfStream(group, device));
   MUSTER_CHECK(CheckHostMemory(group));
   return compared;
 }
