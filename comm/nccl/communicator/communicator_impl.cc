@@ -1,5 +1,6 @@
 #include "comm/nccl/communicator/communicator_impl.h"
 
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -191,12 +192,16 @@ Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& 
     MUSTER_CHECK(Usable());
     return Break(LaunchError(state));
   }
-  for (const Queued& one : queued) {
-    CudaResult recorded = live_->operations()->Launched(one.ticket, one.stream);
-    if (recorded == CudaResult::kSuccess && one.scratch != nullptr) {
-      recorded = core.cuda->FreeOn(one.scratch, one.stream);
-    }
+  std::map<CudaStream, std::vector<Operations::Ticket>> by_stream;
+  for (const Queued& one : queued) by_stream[one.stream].push_back(one.ticket);
+  for (const auto& [stream, tickets] : by_stream) {
+    const CudaResult recorded = live_->operations()->Launched(tickets, stream);
     if (recorded != CudaResult::kSuccess) return Break(GpuError(recorded));
+  }
+  for (const Queued& one : queued) {
+    if (one.scratch == nullptr) continue;
+    const CudaResult freed = core.cuda->FreeOn(one.scratch, one.stream);
+    if (freed != CudaResult::kSuccess) return Break(GpuError(freed));
   }
   return {};
 }

@@ -28,33 +28,41 @@ Operations::Ticket Operations::Begin(const Call& call, Deadline deadline, Durati
 }
 
 std::deque<Operations::Entry>::iterator Operations::Find(Ticket ticket) {
-  return std::ranges::find(entries_, ticket, &Entry::ticket);
+  const auto found = std::ranges::lower_bound(entries_, ticket, {}, &Entry::ticket);
+  return found != entries_.end() && found->ticket == ticket ? found : entries_.end();
 }
 
-CudaResult Operations::Launched(Ticket ticket, CudaStream stream) {
-  const std::lock_guard lock(mutex_);
-  const auto entry = Find(ticket);
-  if (entry == entries_.end()) return CudaResult::kSuccess;
-  CudaEvent event = nullptr;
-  CudaResult result = CudaResult::kSuccess;
+CudaResult Operations::Record(CudaStream stream, CudaEvent* event) {
   if (spare_.empty()) {
-    result = cuda_->CreateEvent(&event);
-  } else {
-    event = spare_.back();
-    spare_.pop_back();
+    const CudaResult created = cuda_->CreateEvent(event);
+    if (created != CudaResult::kSuccess) return created;
+    spare_.push_back(*event);
   }
-  if (result == CudaResult::kSuccess) result = cuda_->RecordEvent(event, stream);
-  if (result == CudaResult::kSuccess) {
-    entry->event = event;
-  } else {
-    if (event != nullptr) spare_.push_back(event);
-    entries_.erase(entry);
+  *event = spare_.back();
+  const CudaResult recorded = cuda_->RecordEvent(*event, stream);
+  if (recorded == CudaResult::kSuccess) spare_.pop_back();
+  return recorded;
+}
+
+CudaResult Operations::Launched(const std::vector<Ticket>& tickets, CudaStream stream) {
+  const std::lock_guard lock(mutex_);
+  if (Find(tickets.back()) == entries_.end()) return CudaResult::kSuccess;
+  CudaEvent event = nullptr;
+  const CudaResult result = Record(stream, &event);
+  for (const Ticket ticket : tickets) {
+    const auto entry = Find(ticket);
+    if (result == CudaResult::kSuccess) {
+      entry->event = event;
+      entry->owns_event = ticket == tickets.back();
+    } else {
+      entries_.erase(entry);
+    }
   }
   return result;
 }
 
 void Operations::Finish(const std::deque<Entry>::iterator& entry) {
-  spare_.push_back(entry->event);
+  if (entry->owns_event) spare_.push_back(entry->event);
   if (!entry->peer) {
     last_ = *entry;
     ended_ = Clock::now();
@@ -65,15 +73,18 @@ void Operations::Finish(const std::deque<Entry>::iterator& entry) {
 bool Operations::Sweep(CudaResult* health) {
   const std::lock_guard lock(mutex_);
   *health = CudaResult::kSuccess;
+  CudaEvent passed = nullptr;
   // In the order in which NCCL completes them.
   while (!entries_.empty() && entries_.front().event != nullptr) {
-    const CudaResult state = cuda_->QueryEvent(entries_.front().event);
+    const CudaEvent event = entries_.front().event;
+    const CudaResult state = event == passed ? CudaResult::kSuccess : cuda_->QueryEvent(event);
     // At the process's end CUDA may be gone before the operation is.
     if (state == CudaResult::kNotReady || state == CudaResult::kUnloading) break;
     if (state != CudaResult::kSuccess) {
       *health = state;
       break;
     }
+    passed = event;
     Finish(entries_.begin());
   }
   return entries_.empty();
@@ -112,7 +123,7 @@ bool Operations::HasNewLate(Duration after) {
 void Operations::Close() {
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_) {
-    if (entry.event != nullptr) spare_.push_back(entry.event);
+    if (entry.owns_event) spare_.push_back(entry.event);
   }
   entries_.clear();
   // Events that cannot be freed are gone with their context.

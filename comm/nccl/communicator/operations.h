@@ -1,4 +1,4 @@
-// The operations queued on a communicator of NCCL that may be unfinished. An event behind each one in its
+// The operations queued on a communicator of NCCL that may be unfinished. An event behind each launch in its
 // stream signals its end: no thread waits on the GPU for that.
 //
 // Threads: any. Ownership: the events, freed by Close alone: a forked child, which destroys this too, may not
@@ -35,9 +35,9 @@ class Operations final : public ActivitySource {
 
   // `peer`, a rank of the group, for Send and Recv.
   Ticket Begin(const Call& call, Deadline deadline, Duration timeout, std::optional<int> peer);
-  // Records the event behind it. If that fails, the operation is over and the result is the reason. Nothing
-  // happens after Close: an abort may come between a launch and this.
-  CudaResult Launched(Ticket ticket, CudaStream stream);
+  // Records one event behind all of a launch that went to this stream, in the order of their beginning. If that fails,
+  // they are over and the result is the reason. Nothing happens after Close: an abort may come between a launch and this.
+  CudaResult Launched(const std::vector<Ticket>& tickets, CudaStream stream);
 
   // Removes completed operations. True if none remains. *health: kSuccess, or the GPU's error.
   bool Sweep(CudaResult* health);
@@ -62,11 +62,14 @@ class Operations final : public ActivitySource {
     Duration timeout{};
     std::optional<int> peer;
     CudaEvent event = nullptr;  // null: not launched
+    bool owns_event = false;    // the last one of its launch in its stream
     Clock::time_point began;
     bool late = false;
   };
 
   std::deque<Entry>::iterator Find(Ticket ticket);
+  // Behind all that is in the stream now.
+  CudaResult Record(CudaStream stream, CudaEvent* event);
   void Finish(const std::deque<Entry>::iterator& entry);
 
   const std::shared_ptr<CudaApi> cuda_;

@@ -47,11 +47,31 @@ TEST_F(OperationsTest, AreForgottenWhenTheStreamGetsThere) {
   std::promise<void> gate = Block();
   const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
   EXPECT_FALSE(Sweep()) << "not launched yet";
-  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
   EXPECT_FALSE(Sweep());
   gate.set_value();
   Drain();
   EXPECT_TRUE(Sweep());
+}
+
+TEST_F(OperationsTest, OfOneLaunchShareAnEvent) {
+  CudaStream other = nullptr;
+  ASSERT_EQ(cuda_->CreateStream(&other), CudaResult::kSuccess);
+  std::vector<Operations::Ticket> tickets;
+  for (uint64_t i = 1; i <= 4; ++i) {
+    tickets.push_back(operations_.Begin(AllReduce(i), Deadline::Never(), {}, std::nullopt));
+  }
+  std::promise<void> gate = Block();
+  EXPECT_EQ(operations_.Launched({tickets[1]}, other), CudaResult::kSuccess);
+  EXPECT_EQ(operations_.Launched({tickets[0], tickets[2], tickets[3]}, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(cuda_->events(), 2);
+  EXPECT_FALSE(Sweep());
+  EXPECT_EQ(Describe(operations_.Look()), "AllReduce #1 f32[8]");
+  gate.set_value();
+  Drain();
+  EXPECT_EQ(cuda_->Synchronize(other), CudaResult::kSuccess);
+  EXPECT_TRUE(Sweep());
+  EXPECT_EQ(cuda_->DestroyStream(other), CudaResult::kSuccess);
 }
 
 TEST_F(OperationsTest, AreShownWhileUnderWayAndAfter) {
@@ -59,7 +79,7 @@ TEST_F(OperationsTest, AreShownWhileUnderWayAndAfter) {
   EXPECT_EQ(operations_.Look().communicator, kId);
   std::promise<void> gate = Block();
   const auto ticket = operations_.Begin(AllReduce(4), Deadline::Never(), {}, std::nullopt);
-  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
   EXPECT_TRUE(operations_.Look().active);
   EXPECT_EQ(Describe(operations_.Look()), "AllReduce #4 f32[8]");
   gate.set_value();
@@ -106,14 +126,14 @@ TEST_F(OperationsTest, SayWhenTheLastOfThemIsOver) {
 TEST_F(OperationsTest, MayBeClosedWhileOneIsLaunched) {
   const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
   operations_.Close();
-  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
   EXPECT_EQ(cuda_->events(), 0);
   EXPECT_TRUE(Sweep());
 }
 
 TEST_F(OperationsTest, AreNotBlamedForTheProcesssEnd) {
   const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
-  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
   cuda_->Break(CudaResult::kUnloading);
   EXPECT_FALSE(Sweep());
 }
@@ -129,7 +149,7 @@ TEST_F(OperationsTest, AreCountedAsLateOnce) {
 
 TEST_F(OperationsTest, TellWhatTheGpuReports) {
   const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
-  EXPECT_EQ(operations_.Launched(ticket, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
   cuda_->Break(CudaResult{700});
   CudaResult health = CudaResult::kSuccess;
   EXPECT_FALSE(operations_.Sweep(&health));
