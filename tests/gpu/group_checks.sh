@@ -140,8 +140,10 @@ check_group() {
   said 90 "GPU, ${group_checks[6]}" digits_on_the_gpu
 }
 check_times() {
+  start_mps
   said 240 "GPU, ${times_checks[0]}" times 1 "${up_to_1g[@]/#/all_reduce:}"
   said 300 "GPU, ${times_checks[1]}" times 2 "${up_to_1g[@]/#/all_reduce:}"
   said 180 "GPU, ${times_checks[2]}" times 2 "${other_calls[@]}"
   said 180 "GPU, ${times_checks[3]}" times 4 "${up_to_64m[@]/#/all_reduce:}"
+  stop_mps
 }
