@@ -62,7 +62,8 @@ class DeviceArray {
   Result<Bytes> Fetch() const;
   // In the stream; both have the same size.
   Status CopyTo(const DeviceArray& other) const {
-    return device_.Check(device_.cuda().Copy(other.data_, data_, bytes_, device_.stream()), "copy on the device");
+    return device_.Check(device_.cuda().Copy(other.data_, data_, bytes_, device_.stream()),
+                         "copy on the device");
   }
   Buffer As(DataType type) const { return {data_, bytes_ / SizeOf(type), type, Memory::kDevice}; }
 

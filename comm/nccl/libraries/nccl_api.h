@@ -68,7 +68,7 @@ class NcclApi {
   [[nodiscard]] virtual NcclResult GetUniqueId(NcclId* id) = 0;
   // All ids in the same order on every rank; more than one only if HasInitScalable.
   [[nodiscard]] virtual NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) = 0;
-  // Returns kSuccess although it goes on: while AsyncError of `comm` says kInProgress, and longer if *part has not
+  // Returns kSuccess although it goes on: while AsyncError of `comm` has kInProgress, and longer if *part has not
   // been written (NVIDIA/nccl#1472). `part` stays valid until then. A negative color makes none.
   [[nodiscard]] virtual NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) = 0;
 
