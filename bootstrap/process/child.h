@@ -74,6 +74,8 @@ class Child {
   // To the whole process group if it has its own, also after the program itself has ended; else to the
   // program. No process left is no error. Error: kSystem.
   Status Signal(int signal_number);
+  // SIGKILL has not ended it: it is not waited for (ClaimedChild::LeaveBehind).
+  void LeaveBehind() const { process_.LeaveBehind(); }
   // Once Exited has a value: drops the process. From now on Signal does nothing.
   void Reap();
 

@@ -80,7 +80,7 @@ void ClaimedChild::GiveUp() {
   if (pid_ <= 0) return;
   Claims& claims = AllClaims();
   const std::lock_guard lock(claims.mutex);
-  waitpid(pid_, nullptr, WNOHANG);
+  if (waitpid(pid_, nullptr, WNOHANG) == pid_) claims.spared.erase(pid_);
   claims.pids.erase(std::exchange(pid_, -1));
 }
 
@@ -107,6 +107,12 @@ bool ClaimedChild::AwaitExit(Deadline deadline) const {
 Status ClaimedChild::Signal(int number, bool group) const {
   if (pid_ <= 0 || kill(group ? -pid_ : pid_, number) == 0 || errno == ESRCH) return {};
   return Fail(Code::kSystem, "cannot send signal {} to process {}: {}", number, pid_, ErrnoText(errno));
+}
+
+void ClaimedChild::LeaveBehind() const {
+  Claims& claims = AllClaims();
+  const std::lock_guard lock(claims.mutex);
+  if (pid_ > 0) claims.spared.insert(pid_);
 }
 
 void ClaimedChild::Reap() {

@@ -58,6 +58,8 @@ class ClaimedChild {
   bool AwaitExit(Deadline deadline) const;
   // To it, or to the process group that it leads. No process left is no error. Error: kSystem.
   Status Signal(int number, bool group) const;
+  // SIGKILL has not ended it: from now on it is spared (Spare), also without its claim.
+  void LeaveBehind() const;
   // Forgets it, once Exited has a value: from now on there is none.
   void Reap();
 

@@ -1,5 +1,6 @@
 #include "bootstrap/run/program/rank_program.h"
 
+#include <csignal>
 #include <utility>
 
 #include "comm/base/lists.h"
@@ -48,6 +49,11 @@ void RankProgram::NoticeTerminalStop(const std::string& node) {
            reads ? "start muster in the foreground, with the terminal as its standard input; or redirect the "
                    "input of that program"
                  : "run stty -tostop, or redirect the output of that program");
+}
+
+void RankProgram::GiveUp() {
+  child_->LeaveBehind();
+  OnExit({0, SIGKILL});
 }
 
 void RankProgram::OnExit(process::ChildExit exit) {

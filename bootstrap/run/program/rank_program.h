@@ -3,7 +3,6 @@
 // Lives on one EventLoop. Killed with its process group when the object goes.
 #pragma once
 
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +37,8 @@ class RankProgram {
   bool NoticeExit();
   // After SIGCHLD as well: logs, once, that it is stopped because it used the terminal.
   void NoticeTerminalStop(const std::string& node);
-  // SIGKILL has not ended it: it counts as killed from now on.
-  void GiveUp() { OnExit({0, SIGKILL}); }
+  // SIGKILL has not ended it: it counts as killed from now on, and is left behind.
+  void GiveUp();
   const std::optional<process::ChildExit>& exit() const { return exit_; }
   // Noticed or not.
   bool HasExited() const { return exit_ || child_->Exited(); }

@@ -99,6 +99,7 @@ TEST(Ending, AProgramThatSigkillDoesNotEndIsNamedAndLeftBehind) {
   EXPECT_EQ(muster.Wait(), 3);
   EXPECT_THAT(muster.Err(), HasSubstr(": process " + std::to_string(held) +
                                       " still runs 10s after SIGKILL: SIGKILL did not end it (state t"));
+  EXPECT_THAT(muster.Err(), Not(HasSubstr("still runs after SIGKILL"))) << "it is named once";
   waitpid(held, nullptr, __WALL);
   ptrace(PTRACE_DETACH, held, nullptr, nullptr);
 }

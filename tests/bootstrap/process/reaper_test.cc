@@ -115,6 +115,23 @@ TEST(KillDescendants, KillsWhatIsClaimedAndLeavesTheStatus) {
   EXPECT_EQ(child.Exited(), (ChildExit{0, SIGKILL}));
 }
 
+// SIGKILL has not ended it.
+TEST(KillDescendants, DoesNotWaitForWhatIsLeftBehind) {
+  pid_t pid = 0;
+  {
+    ClaimedChild child = ClaimedChild::Start(ForkPause);
+    pid = child.pid();
+    child.LeaveBehind();
+    EXPECT_TRUE(KillDescendants(Soon()));
+    EXPECT_FALSE(IsZombie(pid));
+  }
+  EXPECT_TRUE(KillDescendants(Soon()));
+  kill(pid, SIGKILL);
+  AwaitZombie(pid);
+  ReapOrphans();
+  EXPECT_FALSE(IsZombie(pid));
+}
+
 TEST(KillChildren, LeavesWhoIsNoChild) {
   const pid_t child = fork();
   if (child == 0) {
