@@ -17,13 +17,24 @@ namespace {
 
 class StalledFiles : public testing::Test {
  protected:
-  static void Stall(const std::string& in_path) {
-    setenv("LD_PRELOAD", std::filesystem::absolute("tests/bootstrap/cli/libstalled_open.so").c_str(), 1);
+  void Stall(const std::string& in_path) const {
+    const std::string preloaded =
+        std::filesystem::absolute("tests/bootstrap/cli/libstalled_open.so").string() + ":" +
+        std::filesystem::absolute("tests/comm/base/libclock_ahead.so").string();
+    setenv("LD_PRELOAD", preloaded.c_str(), 1);
     setenv("STALLED_OPEN", in_path.c_str(), 1);
+    setenv("CLOCK_AHEAD", clock_.File("seconds").c_str(), 1);
+  }
+  // For the clock of muster. A signal that it takes for the end of a child wakes it.
+  void LetAMinutePass(const Launched& muster) const {
+    clock_.Write("seconds", std::string(60, ' '));
+    muster.Send(SIGCHLD);
   }
   ~StalledFiles() override {
-    for (const char* const name : {"LD_PRELOAD", "STALLED_UNTIL"}) unsetenv(name);
+    for (const char* const name : {"LD_PRELOAD", "STALLED_UNTIL", "CLOCK_AHEAD"}) unsetenv(name);
   }
+
+  const Folder clock_;
 };
 
 TEST_F(StalledFiles, OfTheOutputAreOpenedBesideTheLoop) {
@@ -63,6 +74,8 @@ TEST_F(StalledFiles, OfTheOutputDelayASignalUntilTheProgramsHaveStarted) {
 TEST_F(StalledFiles, OfTheOutputThatAreNotOpenedWithinAMinuteAreNamed) {
   Stall("rank1.0.");
   Launched muster({"launch", "-n", "2", "--log-dir", "@/logs", "--", "sleep", "300"});
+  ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
+  LetAMinutePass(muster);
   EXPECT_EQ(muster.Wait(), 75) << muster.Err();
   EXPECT_THAT(muster.Err(), testing::ContainsRegex("/logs/rank1[.]0[.][^ ]*[.]out: not opened within 1m"));
 }

@@ -9,27 +9,28 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "tests/comm/base/folder.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::run {
 namespace {
 
-std::string MakeFifo(const std::string& name) {
-  const std::string path = testing::TempDir() + "/" + name;
-  unlink(path.c_str());
+std::string MakeFifo(const std::string& path) {
   EXPECT_EQ(mkfifo(path.c_str(), 0600), 0) << strerror(errno);
   return path;
 }
 
-pid_t Supervise(const rendezvous::JoinRequest& request, const std::string& program,
-                const std::string& report) {
+// `clock`: the file by which its clock is ahead.
+pid_t Supervise(const rendezvous::JoinRequest& request, const std::string& program, const std::string& report,
+                const std::string& clock) {
   const pid_t supervisor = fork();
   if (supervisor != 0) return supervisor;
+  setenv("CLOCK_AHEAD", clock.c_str(), 1);
   SupervisorPlan plan;
   plan.config.run.grace = std::chrono::milliseconds(200);
   plan.config.run.report = report;
@@ -43,25 +44,30 @@ pid_t Supervise(const rendezvous::JoinRequest& request, const std::string& progr
 // The test traces it and holds it in its exit: SIGKILL does not end it.
 TEST(Supervisor, TheRootAwaitsTheEndOfAProgramOfAnotherNodeThatSigkillDoesNotEnd) {
   const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "b"});
-  const std::string report = testing::TempDir() + "/held.json";
-  std::filesystem::remove(report);
-  const std::string number = MakeFifo("number");
-  const std::string go = MakeFifo("go");
-  const pid_t root = Supervise(requests[0], "read -r line <" + go + "; exit 3", report);
-  const pid_t other = Supervise(requests[1], "echo $$ >" + number + "; exec sleep 300", report);
+  const Folder folder;
+  const std::string report = folder.File("report.json");
+  const std::string number = MakeFifo(folder.File("number"));
+  const std::string go = MakeFifo(folder.File("go"));
+  const pid_t root = Supervise(requests[0], "read -r line <" + go + "; exit 3", report, "");
+  const pid_t other =
+      Supervise(requests[1], "echo $$ >" + number + "; exec sleep 300", report, folder.File("clock"));
   pid_t held = 0;
   ASSERT_TRUE(std::ifstream(number) >> held);
   ASSERT_EQ(ptrace(PTRACE_SEIZE, held, nullptr, PTRACE_O_TRACEEXIT), 0) << strerror(errno);
   std::ofstream(go) << "\n";
+  // SIGTERM stops a traced process, too.
+  for (int status = 0; status >> 8 != (SIGTRAP | PTRACE_EVENT_EXIT << 8);) {
+    ASSERT_EQ(waitpid(held, &status, __WALL), held) << strerror(errno);
+  }
+  // It has waited for the program as long as it does; the signal wakes it.
+  folder.Write("clock", std::string(10, ' '));
+  kill(other, SIGCHLD);
   for (const pid_t supervisor : {root, other}) {
     int status = 0;
     ASSERT_EQ(waitpid(supervisor, &status, 0), supervisor);
     EXPECT_EQ(WEXITSTATUS(status), 3);
   }
-  std::ifstream file(report);
-  const std::string written{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(written, testing::ContainsRegex("\"outcome\": ?\"killed\""));
-  waitpid(held, nullptr, __WALL);
+  EXPECT_THAT(ContentOf(report), testing::ContainsRegex("\"outcome\": ?\"killed\""));
   ptrace(PTRACE_DETACH, held, nullptr, nullptr);
 }
 
