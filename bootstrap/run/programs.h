@@ -43,7 +43,6 @@ class Programs {
 
   // Opens the files of those of `own_ranks` that have a program (OutputPlan). `then` follows once.
   void OpenFiles(const Roster& roster, std::vector<int> own_ranks, std::function<void()> then);
-  bool opening_files() const { return output_.opening(); }
   // After OpenFiles: those of `own_ranks` that have one. `control`: the supervisor's socket, or empty. The failure of the first
   // program that cannot be started; those after it are not started.
   std::optional<rendezvous::Failure> Start(const rendezvous::FormedGroup& group, std::vector<int> own_ranks,

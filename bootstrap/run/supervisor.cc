@@ -94,6 +94,8 @@ Result<int> Supervisor::Run() {
   }));
   MUSTER_CHECK(WatchLifeline());
   recorder_.Joining();
+  if (verdict_.facts().expects_files)
+    expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, plan_.files_before);
   if (plan_.join) {
     Join();
   } else {
@@ -123,9 +125,14 @@ Result<int> Supervisor::Run() {
 // ---- forming
 
 void Supervisor::Join() {
-  // Programs of other nodes start before this process has sent the roster to all.
-  if (verdict_.facts().expects_files && !*plan_.files_before && IsLikelyRoot(*plan_.join))
-    *plan_.files_before = LookAtFilesOfAnyRank(plan_.config.run.expect);
+  if (!expected_ || !IsLikelyRoot(*plan_.join)) return StartJoiner();
+  expected_->LookBefore([this](const std::optional<Error>& late) {
+    if (late) plan_.join->self.refused = *late;
+    StartJoiner();
+  });
+}
+
+void Supervisor::StartJoiner() {
   joiner_ = std::make_unique<rendezvous::Joiner>(
       *loop_, *plan_.join, [this](tl::expected<rendezvous::Joined, rendezvous::Failure> joined) {
         // The joiner is still at work on the stack.
@@ -223,12 +230,19 @@ Status Supervisor::ServePrograms() {
 // ---- programs
 
 void Supervisor::StartPrograms() {
+  starts_programs_ = true;
+  if (!expected_ || !verdict_.place().is_root) return OpenFiles();
+  expected_->SetRanks(verdict_.place().group.roster, plan_.job_key);
+  expected_->LookBefore([this](const std::optional<Error>& late) {
+    if (!verdict_.may_report()) return;
+    late ? Report(FailureOfFiles(*late)) : OpenFiles();
+  });
+}
+
+void Supervisor::OpenFiles() {
   const rendezvous::FormedGroup& group = verdict_.place().group;
-  if (verdict_.facts().expects_files && verdict_.place().is_root) {
-    expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, group.roster, plan_.job_key,
-                                                plan_.files_before);
-  }
   programs_->OpenFiles(group.roster, verdict_.place().own_ranks, [this, &group] {
+    starts_programs_ = false;
     // Or the run has ended meanwhile.
     if (!verdict_.may_report()) return;
     auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
@@ -435,8 +449,7 @@ void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGTSTP) return OnStop(event);
   const bool asks = process::AsksToEnd(event.number);
   const process::EndStep step = asks ? ender_->Request(event) : process::EndStep::kPassOn;
-  if (programs_->opening_files() && (!asks || event.number == SIGQUIT))
-    return kept_signals_.push_back(event.number);
+  if (starts_programs_ && (!asks || event.number == SIGQUIT)) return kept_signals_.push_back(event.number);
   if (!plane_ && programs_->empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
   if (!asks || !programs_->all_ended()) return ender_->Take(step, &event);
   Do(verdict_.SignalledAfterPrograms(event.number, Clock::now()));

@@ -50,6 +50,7 @@ class Supervisor {
 
  private:
   void Join();
+  void StartJoiner();
   void OnNotFormed(const rendezvous::Failure& failure);
   void OnJoined(rendezvous::Joined joined);
   void ConnectGroup(rendezvous::Joined joined);
@@ -57,6 +58,7 @@ class Supervisor {
   rendezvous::ControlPlane::Events EventsOfGroup();
   Status ServePrograms();
   void StartPrograms();
+  void OpenFiles();
   void Do(RunStep step);
   void Do(const RunSteps& steps) {
     for (const RunStep step : steps) Do(step);
@@ -94,14 +96,15 @@ class Supervisor {
   std::unique_ptr<rendezvous::Joiner> joiner_;
   std::unique_ptr<rendezvous::ControlPlane> plane_;
   std::unique_ptr<rendezvous::AdoptionServer> server_;
-  std::unique_ptr<ExpectedFiles> expected_;  // the root's
+  std::unique_ptr<ExpectedFiles> expected_;  // run.expect
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<ProgramEnder> ender_;
   std::unique_ptr<ProgramReports> reports_;
   std::optional<Deadline> reader_until_;  // after a failure: for the rest of the output
   bool gave_up_output_ = false;           // because of a signal
   std::function<void()> log_failure_;     // once the output of programs is written
-  std::vector<int> kept_signals_;         // while files are opened
+  bool starts_programs_ = false;          // they wait for files that are read or opened
+  std::vector<int> kept_signals_;         // meanwhile
   std::set<int> ended_in_map_;            // programs of own ranks
   std::set<int> lost_ranks_;              // the root's: with their supervisors, while a map was at work
   std::set<std::string> contributed_;     // exchanges among supervisors

@@ -16,7 +16,7 @@ namespace muster::run {
 namespace {
 
 constexpr size_t kMostNamed = 3;
-constexpr Duration kCheckedWithin = std::chrono::minutes(1);
+constexpr Duration kReadWithin = std::chrono::minutes(1);
 
 bool IsGlob(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }
 
@@ -142,40 +142,51 @@ std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, con
                "look for an error in their output"};
 }
 
-ExpectedFiles::ExpectedFiles(net::EventLoop& loop, const std::vector<std::string>& patterns,
-                             const Roster& roster, std::string_view job_key, Before before)
-    : loop_(loop),
-      expected_(ExpandExpected(
-          patterns, roster.size(),
-          [&](int rank, std::string_view name) { return ValueOfRank(name, roster, rank, job_key); })),
-      before_(std::move(before)),
-      worker_(loop.mailbox()) {
-  if (!*before_) *before_ = LookAtFiles(expected_);
+ExpectedFiles::ExpectedFiles(net::EventLoop& loop, std::vector<std::string> patterns, Before before)
+    : loop_(loop), patterns_(std::move(patterns)), before_(std::move(before)), worker_(loop.mailbox()) {}
+
+void ExpectedFiles::SetRanks(const Roster& roster, std::string_view job_key) {
+  expected_ = ExpandExpected(patterns_, roster.size(), [&](int rank, std::string_view name) {
+    return ValueOfRank(name, roster, rank, job_key);
+  });
 }
 
-void ExpectedFiles::Check(std::function<void(const std::optional<Error>&)> then) {
-  then_ = std::move(then);
+void ExpectedFiles::LookBefore(Then then) {
+  if (*before_) return then(std::nullopt);
+  const auto found = std::make_shared<FileStates>();
+  Read(
+      [found, expected = expected_, patterns = patterns_]() -> std::optional<Error> {
+        *found = expected.empty() ? LookAtFilesOfAnyRank(patterns) : LookAtFiles(expected);
+        return std::nullopt;
+      },
+      [this, found, then = std::move(then)](const std::optional<Error>& late) {
+        if (!late) *before_ = std::move(*found);
+        then(late);
+      });
+}
+
+void ExpectedFiles::Check(Then then) {
+  Read([expected = expected_, before = **before_] { return CheckExpected(expected, before); },
+       std::move(then));
+}
+
+void ExpectedFiles::Read(std::function<std::optional<Error>()> read, Then then) {
   struct Question {
-    std::vector<std::string> expected;
-    FileStates before;
-    std::optional<Error> missing;
+    Then then;
+    std::optional<Error> answer;
   };
-  const auto question = std::make_shared<Question>(Question{expected_, **before_, {}});
-  const net::EventLoop::TimerId late = loop_.After(kCheckedWithin, [this] {
-    Answer(Error{Code::kDeadline,
-                 fmt::format("the files of run.expect could not be examined within {}",
-                             FormatDuration(kCheckedWithin)),
-                 "check the file system: it does not answer"});
+  const auto question = std::make_shared<Question>(Question{std::move(then), {}});
+  const net::EventLoop::TimerId late = loop_.After(kReadWithin, [question] {
+    std::exchange(question->then, nullptr)(Error{
+        Code::kDeadline,
+        fmt::format("the files of run.expect could not be examined within {}", FormatDuration(kReadWithin)),
+        "check the file system: it does not answer"});
   });
-  worker_.Run([question] { question->missing = CheckExpected(question->expected, question->before); },
+  worker_.Run([question, read = std::move(read)] { question->answer = read(); },
               [this, question, late] {
                 loop_.Cancel(late);
-                Answer(question->missing);
+                if (const Then answer = std::exchange(question->then, nullptr)) answer(question->answer);
               });
-}
-
-void ExpectedFiles::Answer(const std::optional<Error>& missing) {
-  if (const auto then = std::exchange(then_, nullptr)) then(missing);
 }
 
 }  // namespace muster::run

@@ -55,26 +55,30 @@ std::string MissingFiles(const std::vector<std::string>& patterns, const FileSta
 // missing and why. Reads the file system.
 std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);
 
-// The files of one run, checked once by the root when all programs have exited with 0. Lives on one EventLoop;
-// the check has a thread of its own.
+// The files of one run: as they were before it, and checked once by the root when all programs have exited with 0. Lives on one
+// EventLoop. A thread reads the file system, which may not answer: `then` follows once, within a minute, and with an error if
+// that is over.
 class ExpectedFiles {
  public:
   using Before = std::shared_ptr<std::optional<FileStates>>;
-  // `patterns`: run.expect. `before`: empty if this process was not expected to be the root. It is then filled
-  // here, when programs of other nodes may have started.
-  ExpectedFiles(net::EventLoop& loop, const std::vector<std::string>& patterns, const Roster& roster,
-                std::string_view job_key, Before before);
+  using Then = std::function<void(const std::optional<Error>&)>;
+  // `patterns`: run.expect. `before`: filled once for all groups of the run.
+  ExpectedFiles(net::EventLoop& loop, std::vector<std::string> patterns, Before before);
 
-  // `then` follows once, within a minute: a file system that hangs must not hold the ranks.
-  void Check(std::function<void(const std::optional<Error>&)> then);
+  // The group is formed.
+  void SetRanks(const Roster& roster, std::string_view job_key);
+  // Before the first program starts, or without SetRanks before the group is formed: programs of other nodes start earlier than this
+  // process has sent the roster to all. `then` follows immediately if the files are known.
+  void LookBefore(Then then);
+  void Check(Then then);
 
  private:
-  void Answer(const std::optional<Error>& missing);
+  void Read(std::function<std::optional<Error>()> read, Then then);
 
   net::EventLoop& loop_;
+  const std::vector<std::string> patterns_;
   std::vector<std::string> expected_;
-  Before before_;
-  std::function<void(const std::optional<Error>&)> then_;
+  const Before before_;
   net::ThreadWorker worker_;
 };
 

@@ -29,7 +29,6 @@ class OutputPlan {
   // Opens the files of run.log_dir for these ranks, by a thread. `then` follows once, within a minute: a file system
   // that does not answer must not stop heartbeats. Immediately if there is no run.log_dir.
   void OpenFiles(const Roster& roster, const std::vector<int>& ranks, std::function<void()> then);
-  bool opening() const { return on_opened_ != nullptr; }
   // After OpenFiles. Error: kSystem or kDeadline, a log file.
   Result<CapturedOutput> For(const Roster& roster, int rank);
   // Everything that programs wrote is written.

@@ -80,6 +80,43 @@ TEST_F(StalledFiles, OfTheOutputThatAreNotOpenedWithinAMinuteAreNamed) {
   EXPECT_THAT(muster.Err(), testing::ContainsRegex("/logs/rank1[.]0[.][^ ]*[.]out: not opened within 1m"));
 }
 
+TEST_F(StalledFiles, OfRunExpectAreExaminedBesideTheLoop) {
+  for (const std::string ranks : {"1", "2"}) {
+    Stall("/scores");
+    Launched muster({"launch", "-n", ranks, "--expect", "@/scores", "--", "sleep", "300"});
+    ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
+    muster.Send(SIGINT);
+    EXPECT_EQ(muster.Wait(), 130) << muster.Err();
+  }
+}
+
+TEST_F(StalledFiles, OfRunExpectDelayASignalUntilTheProgramsHaveStarted) {
+  const std::string gate = testing::TempDir() + "/gate";
+  unlink(gate.c_str());
+  ASSERT_EQ(mkfifo(gate.c_str(), 0600), 0);
+  Stall("/scores");
+  setenv("STALLED_UNTIL", gate.c_str(), 1);
+  Launched muster({"launch", "-n", "1", "--expect", "@/scores", "--", "sleep", "300"});
+  ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
+  muster.Send(SIGUSR1);
+  const int opened = open(gate.c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(muster.Wait(), 128 + SIGUSR1) << muster.Err();
+  close(opened);
+}
+
+TEST_F(StalledFiles, OfRunExpectThatAreNotExaminedWithinAMinuteEndTheRun) {
+  for (const std::string ranks : {"1", "2"}) {
+    clock_.Write("seconds", "");
+    Stall("/scores");
+    Launched muster({"launch", "-n", ranks, "--expect", "@/scores", "--", "sleep", "300"});
+    ASSERT_TRUE(muster.Says("stalled\n")) << muster.Err();
+    LetAMinutePass(muster);
+    EXPECT_EQ(muster.Wait(), 75) << muster.Err();
+    EXPECT_THAT(muster.Err(),
+                testing::HasSubstr("the files of run.expect could not be examined within 1m (check"));
+  }
+}
+
 TEST_F(StalledFiles, OfTheReportAreExaminedBesideTheLoop) {
   Stall("report.json");
   Launched muster({"launch", "-n", "2", "--report", "@/report.json", "--", "sh", "-c", ": >@/ran.$RANK"});
