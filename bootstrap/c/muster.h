@@ -46,8 +46,8 @@
  *   MUSTER_SYSTEM          the operating system refused (memory, descriptors)
  *   MUSTER_INTERNAL        a bug in muster
  *
- * All but MUSTER_USAGE fail the whole group, on all ranks; only muster_recv from a rank that has left the group is
- * MUSTER_PEER_LOST for this call alone. Maps have rules of their own, at their functions.
+ * All but MUSTER_USAGE fail the whole group, on all ranks; only muster_send to and muster_recv from a rank that has
+ * left the group are MUSTER_PEER_LOST for this call alone. Maps have rules of their own, at their functions.
  *
  * Units. Counts are elements of `type`, sizes are bytes, ranks are 0..size-1 of the communicator they are
  * used with. All memory is host memory. A count or size of 0 is legal: its buffer may be NULL, and the call still

@@ -191,7 +191,7 @@ Status SocketCommunicator::RunPointToPoint(const OperationRequest& request, cons
   bool alone = false;
   Status status;
   MUSTER_CHECK(Breaking(unnumbered, [&] {
-    status = sends ? point_to_point_.Send(request.send, request.root, timeout)
+    status = sends ? point_to_point_.Send(request.send, request.root, timeout, alone)
                    : point_to_point_.Recv(request.receive, request.root, timeout, alone);
     return alone ? Status() : status;
   }));

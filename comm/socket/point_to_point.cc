@@ -98,7 +98,7 @@ Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Ca
   }
 }
 
-Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
+Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout, bool& alone) {
   const Counted counted(calls_);
   const Call unnumbered = CallFor(communicator_, Operation::kSend, buffer);
   return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
@@ -107,7 +107,9 @@ Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout) {
     ProgressEngine engine(connections_, nullptr, options);
     engine.Begin(call, timeout, deadline);
     engine.Send(to, {static_cast<const uint8_t*>(buffer.data), buffer.bytes()});
-    return engine.Run();
+    Status status = engine.Run();
+    alone = engine.failures().of_this_call_alone();
+    return status;
   });
 }
 

@@ -28,7 +28,7 @@ class PointToPoint {
   PointToPoint(const SocketCore& core, const Members& members, const std::atomic<bool>& closed);
 
   // Arguments have been checked. BLOCK like ProgressEngine::Run. `alone` is set if the error concerns this call alone.
-  Status Send(ConstBuffer buffer, int to, Duration timeout);
+  Status Send(ConstBuffer buffer, int to, Duration timeout, bool& alone);
   Status Recv(Buffer buffer, int from, Duration timeout, bool& alone);
   // After `closed` was set: wakes the calls that wait for their turn. True if no call is left.
   bool Settle();

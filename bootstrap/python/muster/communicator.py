@@ -86,7 +86,7 @@ class Communicator:
     InternalError         a bug in muster
 
     All but UsageError break the communicator and fail the whole group, on all ranks: every later call raises the same error. Only a
-    `recv` from a rank that has left the group raises PeerLostError for itself alone.
+    `send` to or `recv` from a rank that has left the group raises PeerLostError for itself alone.
 
     `buffer`, `send` and `receive` are contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on
     the CPU. Calls that only move elements take every element type except objects and pointers. Calls that compute take bool, int8,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/ops/arguments.h"
 #include "comm/ops/group_failure.h"
 #include "comm/roster.h"
 
@@ -41,26 +42,27 @@ Status PeerFailures::OnClosed(int peer, Connection& connection) {
   return {};
 }
 
+// Of another node "refused" may come from a firewall: then the peer of a Send waits for its message.
 void PeerFailures::OnNotConnected(int peer, const LinkFailure& failure) {
   if (failure.refused && !failure.apart) return OnLeft(peer);
   Lose(peer,
        fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call_),
                    failure.tried, failure.apart ? "; that rank has not connected either" : ""),
-       failure.refused);
+       failure.refused && call_.operation == Operation::kRecv);
 }
 
 void PeerFailures::OnLeft(int peer) { Lose(peer, LeftError(peer).message, true); }
 
-// The rank has done its work, and so may this one have: a thread may be in a call that can never end. Of a Recv no other
-// rank depends.
+// The rank has done its work, and so may this one have: a thread may be in a call that can never end. Of a Send or Recv no
+// other rank depends.
 Status PeerFailures::OnLeave(int peer) {
-  if (call_.operation == Operation::kRecv) return FailEnded(LeftError(peer));
+  if (HasPeer(call_.operation)) return FailEnded(LeftError(peer));
   OnLeft(peer);
   return {};
 }
 
 tl::unexpected<Error> PeerFailures::FailEnded(Error error) {
-  if (call_.operation != Operation::kRecv) return Fail(error);
+  if (!HasPeer(call_.operation)) return Fail(error);
   of_this_call_alone_ = true;
   return muster::Fail(std::move(error));
 }

@@ -42,7 +42,7 @@ class PeerFailures {
   void OnNotConnected(int peer, const LinkFailure& failure);
   // It is reported like a lost connection.
   void OnLeft(int peer);
-  // True if the error is that the peer of a Recv has ended, which concerns no other rank: the group has not failed.
+  // True if the error is that the peer of a Send or Recv has ended, which concerns no other rank: the group has not failed.
   bool of_this_call_alone() const { return of_this_call_alone_; }
   Status Tampered(int peer, std::string_view how);
   Status Disagree(int peer, const Call& theirs) { return Disagree(call_, peer, theirs); }
@@ -71,7 +71,7 @@ class PeerFailures {
   struct Loss {
     Error error;
     Deadline report_at = Deadline::Never();
-    bool ended = false;  // it has left, or no process listens in its place
+    bool ended = false;  // it has left, or of a Recv no process listens in its place
   };
 
   void Lose(int peer, std::string message, bool ended = false);

@@ -181,5 +181,36 @@ TEST(SendRecv, FromAPeerThatLeftFailsAlone) {
   }
 }
 
+// The same of a rank that sends. More than the kernel buffers: it takes a short message although no process will read it.
+TEST(SendRecv, ToAPeerThatLeftFailsAlone) {
+  struct Case {
+    std::vector<int> layout;
+    int leaver, sender;
+    bool met;
+  };
+  for (const Case& c : {Case{BlockLayout({3}), 0, 1, true}, Case{BlockLayout({3}), 0, 1, false},
+                        Case{BlockLayout({3}), 1, 0, false}, Case{BlockLayout({1, 2}), 0, 1, true}}) {
+    FakeWorld world(c.layout, Impatient());
+    if (c.met) Pass(world, c.leaver, c.sender);
+    world.Leave(c.leaver);
+    const Bytes bytes(size_t{32} << 20);
+    const Status status = world.at(c.sender).Send(HostBuffer(std::span(bytes)), c.leaver,
+                                                  {.timeout = std::chrono::seconds(20)});
+    EXPECT_EQ(MessageOf(status),
+              fmt::format("rank {} on gpu01 left the group before Send #1 u8[33554432]", c.leaver));
+    EXPECT_EQ(world.state().failure(), std::nullopt);
+    Pass(world, c.sender, 2);
+  }
+}
+
+// It may be there, behind a firewall, and wait for the message.
+TEST(SendRecv, ToAPeerOfAnotherNodeThatRefusesTheConnectionFailsTheGroup) {
+  FakeWorld world(BlockLayout({1, 2}), Impatient());
+  world.Leave(0);
+  EXPECT_THAT(MessageOf(SendNumbers(world.at(1), 0, 3, 0)),
+              testing::HasSubstr("rank 1 on gpu02 cannot connect to rank 0 on gpu01 for Send #1 i64[3]"));
+  EXPECT_NE(world.state().failure(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace muster::socket
