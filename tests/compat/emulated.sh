@@ -67,7 +67,7 @@ emulated_units() {
   while read -r target case _; do
     if [[ $case == '*' ]]; then targets+=("-$target"); else cases+=:$case; fi
   done < <(grep '^//' "$compat/not_emulated.txt")
-  "$top/tests/unit" --release aarch64 --run_under="$compat/emulate $emulated_root" --test_timeout=600 \
+  "$top/tests/unit" --release aarch64 --run_under="$compat/emulate $emulated_root" --test_timeout=1800 \
     --test_filter="*-${cases#:}" -- "${targets[@]}"
 }
 
