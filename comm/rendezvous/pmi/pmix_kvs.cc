@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/system/bounded_call.h"
 #include "comm/system/start_thread.h"
 #include "comm/system/timed_lock.h"
 
@@ -16,18 +15,24 @@ constexpr std::chrono::seconds kTimeToAnswer(2);
 }  // namespace
 
 PmixKvs::PmixKvs(Load load) : begun_(std::make_shared<Begun>()) {
-  const auto ended = std::make_shared<std::promise<void>>();
-  last_call_ = ended->get_future();
-  const auto begin = [ended, begun = begun_, load = std::move(load)] {
+  Begin([begun = begun_, load = std::move(load)] {
     Result<std::shared_ptr<PmixApi>> api = load();
     if (api) {
       if (const Status began = (*api)->Init(); !began) api = tl::unexpected<Error>(began.error());
     }
     *begun = std::move(api);
+  });
+}
+
+void PmixKvs::Begin(std::function<void()> call) {
+  const auto ended = std::make_shared<std::promise<void>>();
+  last_call_ = ended->get_future();
+  const auto run = [ended, call = std::move(call)] {
+    call();
     ended->set_value();
   };
   // Without a thread the call blocks, which is better than no call.
-  if (!StartDetachedThread(begin)) begin();
+  if (!StartDetachedThread(run)) run();
 }
 
 PmixKvs::~PmixKvs() { PmixKvs::Leave(); }
@@ -93,12 +98,8 @@ std::unique_lock<std::timed_mutex> PmixKvs::WaitForTurn(Deadline deadline) {
 bool PmixKvs::Run(std::function<void()> call, Deadline deadline) {
   const std::unique_lock turn = WaitForTurn(deadline);
   if (!turn) return false;
-  const auto ended = std::make_shared<std::promise<void>>();
-  last_call_ = ended->get_future();
-  return RunWithin(deadline, [ended, call = std::move(call)] {
-    call();
-    ended->set_value();
-  });
+  Begin(std::move(call));
+  return last_call_.wait_until(deadline.when()) == std::future_status::ready;
 }
 
 tl::unexpected<Error> PmixKvs::Silent() const {

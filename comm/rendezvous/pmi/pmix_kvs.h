@@ -43,6 +43,8 @@ class PmixKvs : public LauncherKvs {
   std::unique_lock<std::timed_mutex> WaitForTurn(Deadline deadline);
   // Runs `call` after those that are under way. False: it has not returned by the deadline.
   bool Run(std::function<void()> call, Deadline deadline);
+  // In a thread of its own, after the last one.
+  void Begin(std::function<void()> call);
   tl::unexpected<Error> Silent() const;
 
   std::timed_mutex mutex_;
