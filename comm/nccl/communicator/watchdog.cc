@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 
 #include "comm/base/parse.h"
@@ -27,37 +28,49 @@ Result<std::shared_ptr<Watchdog>> Watchdog::Start(std::shared_ptr<NcclCore> core
   UniqueFd wake = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(errno));
   std::shared_ptr<Watchdog> watchdog(new Watchdog(std::move(core), std::move(wake)));
-  MUSTER_TRY(watchdog->thread_,
-             StartThread("the thread that watches NCCL", [dog = watchdog.get()] { dog->Run(); }));
+  MUSTER_TRY(watchdog->thread_, StartThread("the thread that watches NCCL", [dog = watchdog.get()] {
+               dog->Run();
+               dog->thread_over_.set_value();
+             }));
   StopAtExit(watchdog);
   return watchdog;
 }
 
 // NCCL has been loaded, so its static objects are destroyed after this: an abort that uses them then would crash.
 void Watchdog::StopAtExit(std::weak_ptr<Watchdog> self) {
-  const auto stop = [](int, void* kept) {
-    if (const auto watchdog = static_cast<std::weak_ptr<Watchdog>*>(kept)->lock()) watchdog->Stop();
+  const auto stop = [](int status, void* kept) {
+    const auto watchdog = static_cast<std::weak_ptr<Watchdog>*>(kept)->lock();
+    if (watchdog && !watchdog->core_->InForkedChild()) watchdog->EndWithProcess(status);
   };
   // Without memory for it the process ends as it would have.
   [[maybe_unused]] const int added = on_exit(stop, new std::weak_ptr<Watchdog>(std::move(self)));
 }
 
-Watchdog::~Watchdog() { Stop(); }
+// Takes no lock: exit may have been called in a signal handler, above a function that holds one.
+void Watchdog::EndWithProcess(int status) {
+  // An abort that hangs ends the process without this.
+  pollfd failed{core_->group.failure_fd(), POLLIN, 0};
+  if (poll(&failed, 1, 0) > 0) [[maybe_unused]]
+    const int flushed = std::fflush(nullptr);
+  AskToStop();
+  const auto ended = thread_is_over_.wait_for(core_->settings.abort_within + kSlack);
+  if (ended != std::future_status::ready) _exit(status);
+}
 
-void Watchdog::Stop() {
-  const std::lock_guard alone(stopping_);
+Watchdog::~Watchdog() {
   if (!thread_.joinable()) return;
   if (core_->InForkedChild()) {
     // The thread is the parent's.
     thread_.detach();
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  Wake();
+  AskToStop();
   thread_.join();
+}
+
+void Watchdog::AskToStop() {
+  stop_ = true;
+  Wake();
 }
 
 void Watchdog::Wake() {
@@ -92,12 +105,13 @@ void Watchdog::Run() {
   [[maybe_unused]] const CudaResult set = core_->cuda->SetDevice(core_->settings.device);
   while (true) {
     Sleep();
-    {
-      const std::lock_guard lock(mutex_);
-      if (stop_ && !core_->group.failure()) return;
-    }
+    if (stop_ && !core_->group.failure()) break;
     if (const std::optional<Error> error = Look()) return End(*error);
   }
+  // Its owner aborts what it removes from now on.
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+  finished_changed_.notify_all();
 }
 
 void Watchdog::Sleep() {

@@ -4,10 +4,12 @@
 //
 // One thread; it never waits for the GPU: events signal completion. Threads: Add, Remove and Wake from any.
 // Destruction ends the thread, and waits for an abort under way, at most settings.abort_within. So does the end of the
-// process (exit), while NCCL's static objects still exist.
+// process (exit), while NCCL's static objects still exist; 10 s after that limit it ends in any case.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -37,8 +39,9 @@ class Watchdog {
   Watchdog(std::shared_ptr<NcclCore> core, UniqueFd wake) : core_(std::move(core)), wake_(std::move(wake)) {}
 
   void Run();
-  void Stop();
+  void AskToStop();
   static void StopAtExit(std::weak_ptr<Watchdog> self);
+  void EndWithProcess(int status);
   // Until something may have happened.
   void Sleep();
   // The error that ends the group; absent without one.
@@ -52,12 +55,13 @@ class Watchdog {
   const UniqueFd wake_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<LiveComm>> comms_;
-  bool stop_ = false;
   bool ended_ = false;     // all are aborted
   bool finished_ = false;  // all have been aborted
   std::condition_variable finished_changed_;
-  std::mutex stopping_;
-  std::thread thread_;  // with stopping_
+  std::atomic<bool> stop_ = false;
+  std::promise<void> thread_over_;
+  const std::shared_future<void> thread_is_over_ = thread_over_.get_future().share();
+  std::thread thread_;
 };
 
 }  // namespace muster::nccl

@@ -106,6 +106,21 @@ TEST(NcclPeerLostDeathTest, IsAbortedBeforeTheProcessHasEnded) {
   EXPECT_EXIT(end(), testing::ExitedWithCode(2), "");
 }
 
+TEST(NcclForkDeathTest, ExitOfAChildDoesNotWait) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end = [] {
+    NcclSettings settings = TestSettings();
+    settings.abort_within = std::chrono::hours(1);
+    const NcclWorld world(socket::BlockLayout({1}), kBare, settings);
+    const pid_t child = fork();
+    if (child == 0) std::exit(0);
+    int status = -1;
+    waitpid(child, &status, 0);
+    _exit(WIFEXITED(status) ? 10 + WEXITSTATUS(status) : 1);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(10), "");
+}
+
 TEST(NcclAsyncError, BecomesTheGroupsFailureWithTheRanksName) {
   NcclWorld world(socket::BlockLayout({2, 1}), kBare);
   world.fabric().BreakComms(2, NcclResult::kUnhandledCudaError, "Cuda failure 719");
