@@ -168,6 +168,7 @@ Result<ChosenBackend> TakeNcclWhereAgreed(Group& group, std::unique_ptr<Communic
   NcclSettings settings;
   settings.device = found.hello.verdict.ordinal;
   settings.gpu = found.hello.verdict.uuid;
+  settings.share_device = request.options.share_device;
   settings.timeouts = request.timeouts;
   settings.abort_within = request.options.abort_timeout;
   MUSTER_TRY(chosen.communicator,

@@ -16,9 +16,10 @@ namespace muster::nccl {
 [[noreturn]] void EndProcess(const Error& error);
 
 struct NcclSettings {
-  int device = 0;           // in the visible list
-  std::string gpu;          // its UUID, for messages
-  TimeoutOptions timeouts;  // init, collective, shutdown
+  int device = 0;             // in the visible list
+  std::string gpu;            // its UUID, for messages
+  bool share_device = false;  // two ranks of a node may use one GPU
+  TimeoutOptions timeouts;    // init, collective, shutdown
   // Time limit of an abort; NCCL has been observed never to return from it.
   Duration abort_within = std::chrono::seconds(10);
   // Time limit for the control plane to name the cause of an error of NCCL's own.

@@ -78,7 +78,8 @@ tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why,
 tl::unexpected<Error> RefuseFor(const NcclCore& core, NcclResult result) {
   constexpr NcclVersion kShares = {2, 30, 3};
   const std::string why = ExplainNccl(*core.nccl, result);
-  if (result != NcclResult::kInvalidUsage || core.nccl->version().AtLeast(kShares)) return Refuse(core, why);
+  const bool may_share = !core.settings.share_device || core.nccl->version().AtLeast(kShares);
+  if (result != NcclResult::kInvalidUsage || may_share) return Refuse(core, why);
   return Refuse(core, why,
                 fmt::format("nccl.share_device needs NCCL {} or newer, and this is {}; {}", ToString(kShares),
                             ToString(core.nccl->version()), kRemedy));
