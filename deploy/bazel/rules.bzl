@@ -13,6 +13,13 @@ def _prelude():
     measures = package.startswith(("tests/bench/", "tests/gpu/", "tests/simulation/"))
     return "tests_prelude" if package.startswith("tests/") and not measures else "prelude"
 
+def _audience(attributes):
+    """What tests/ has is for tests alone."""
+    if (native.package_name() + "/").startswith("tests/"):
+        attributes.setdefault("testonly", True)
+        attributes.setdefault("visibility", ["//tests:__subpackages__"])
+    return attributes
+
 def _copts(copts):
     # With a precompiled header GCC takes the level of optimisation that the header was compiled with.
     if copts:
@@ -37,7 +44,7 @@ def muster_library(name, srcs = None, hdrs = None, copts = [], deps = [], **kwar
     if srcs == None and hdrs == None:
         srcs = native.glob([name + ".cc"], allow_empty = True)
         hdrs = native.glob([name + ".h"], allow_empty = bool(srcs))
-    cc_library(name = name, srcs = srcs, hdrs = hdrs, copts = _copts(copts), deps = _deps(deps, copts), **kwargs)
+    cc_library(name = name, srcs = srcs, hdrs = hdrs, copts = _copts(copts), deps = _deps(deps, copts), **_audience(kwargs))
 
 def muster_binary(name, srcs = None, copts = [], deps = [], linkopts = [], **kwargs):
     """A program, by default of NAME.cc, or shared library.
@@ -53,7 +60,7 @@ def muster_binary(name, srcs = None, copts = [], deps = [], linkopts = [], **kwa
     })
     if srcs == None:
         srcs = [name + ".cc"]
-    cc_binary(name = name, srcs = srcs, copts = _copts(copts), linkopts = linkopts, deps = _deps(deps, copts), **kwargs)
+    cc_binary(name = name, srcs = srcs, copts = _copts(copts), linkopts = linkopts, deps = _deps(deps, copts), **_audience(kwargs))
 
 def muster_test(name, srcs = None, copts = [], deps = [], **kwargs):
     """A gtest program, by default of NAME.cc; gmock's main prints one case a line."""
@@ -62,7 +69,7 @@ def muster_test(name, srcs = None, copts = [], deps = [], **kwargs):
         srcs = srcs or [name + ".cc"],
         copts = _copts(copts),
         deps = _deps(deps + ["@system//:gtest_main"], copts),
-        **kwargs
+        **_audience(kwargs)
     )
 
 def muster_fuzz_target(name, srcs = None, seeds = [], deps = [], executions = 20000, linkopts = [], **kwargs):

@@ -82,7 +82,6 @@ def mutated_search(name):
     package, file, text, replacement = MUTATIONS[name]
     native.genrule(
         name = name + "_source",
-        testonly = True,
         srcs = ["//%s:%s" % (package, file)],
         outs = [name + ".cc"],
         cmd = "python3 $(execpath mutate.py) $< '%s' '%s' > $@" % (text, replacement),
@@ -92,7 +91,6 @@ def mutated_search(name):
     # Its object comes before the library of the same file.
     muster_binary(
         name = "search_" + name,
-        testonly = True,
         srcs = [name + ".cc"],
         tags = ["manual"],  # tests/simulation/run --mutations
         deps = [":main"],
