@@ -3,10 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "comm/base/lazy_list.h"

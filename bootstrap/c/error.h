@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <new>
-#include <utility>
 
 #include "bootstrap/c/muster.h"
 #include "comm/base/error.h"

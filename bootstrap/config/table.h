@@ -3,7 +3,6 @@
 // and comm/options.h.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>

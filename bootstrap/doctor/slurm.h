@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "bootstrap/doctor/finding.h"
 #include "bootstrap/environment/environment.h"

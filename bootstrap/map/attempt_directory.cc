@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "bootstrap/map/items/item_key.h"
 #include "bootstrap/map/sync_tree.h"

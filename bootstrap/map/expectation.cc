@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <string_view>
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "bootstrap/map/attempt.h"

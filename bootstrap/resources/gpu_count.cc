@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
-#include <vector>
 
 #include "comm/base/parse.h"
 #include "comm/system/directory_reader.h"

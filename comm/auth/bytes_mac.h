@@ -6,7 +6,6 @@
 // Const functions may run on several threads. Nothing here blocks.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 

@@ -7,8 +7,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/join/joiner.h"

@@ -3,7 +3,6 @@
 //     TARGET --executions=N [--random_seed=N] [SEED FILE]...
 //
 // An input that crashes, or takes a minute, is printed in hexadecimal.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

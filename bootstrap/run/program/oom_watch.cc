@@ -1,6 +1,5 @@
 #include "bootstrap/run/program/oom_watch.h"
 
-#include <string>
 #include <string_view>
 
 #include "comm/base/parse.h"

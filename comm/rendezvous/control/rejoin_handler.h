@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/join/join_request.h"

@@ -5,7 +5,6 @@
 // as private as that place: comm/auth/README.md explains the consequences.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

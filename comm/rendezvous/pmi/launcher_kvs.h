@@ -8,10 +8,8 @@
 // Errors: kConfiguration if a retry is useless; after any other error a retry may succeed.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"

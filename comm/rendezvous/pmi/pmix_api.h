@@ -3,13 +3,10 @@
 // Source: PMIx Standard 4 (pmix.h), as in OpenPMIx 3 to 5 (libpmix.so.2).
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"

@@ -5,7 +5,6 @@
 // everything unchanged.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "comm/base/bytes.h"
 #include "comm/base/error.h"

@@ -1,7 +1,6 @@
 // AllToAll: short blocks travel together (Bruck et al., "Efficient Algorithms for All-to-All Communications
 // in Multiport Message-Passing Systems", 1997: log2 n messages for each rank), long ones go straight to their
 // rank.
-#include <algorithm>
 #include <cstring>
 #include <memory>
 

@@ -12,7 +12,6 @@
 // Threads: one at a time (the Mesh's lock). Nothing here blocks.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,5 +1,4 @@
 // Files that include others: whose values win, and what an error names.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>

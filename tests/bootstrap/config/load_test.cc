@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/value.h"

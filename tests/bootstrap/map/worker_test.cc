@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 
-#include <string>
 #include <thread>
 
 #include "bootstrap/process/descendants.h"

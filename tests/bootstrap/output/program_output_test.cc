@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <set>
 
 #include "bootstrap/output/log_file.h"
 #include "tests/bootstrap/output/pipe.h"

@@ -1,8 +1,6 @@
 #include "bootstrap/process/reaper.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

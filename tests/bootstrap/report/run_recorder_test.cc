@@ -1,6 +1,5 @@
 #include "bootstrap/report/run_recorder.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "comm/net/hosts.h"
 #include "comm/net/socket.h"

@@ -1,6 +1,5 @@
 #include "comm/auth/proof.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>

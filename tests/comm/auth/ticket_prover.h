@@ -1,8 +1,6 @@
 // A prover that works like munge's without munged: its proof is a keyed hash over role and transcript.
 #pragma once
 
-#include <utility>
-
 #include "comm/auth/crypto.h"
 #include "comm/auth/proof.h"
 

@@ -1,6 +1,5 @@
 #include "comm/base/deadline.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster {

@@ -1,7 +1,6 @@
 #include "comm/base/unique_fd.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster {

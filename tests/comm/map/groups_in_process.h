@@ -3,7 +3,6 @@
 #pragma once
 
 #include <future>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>

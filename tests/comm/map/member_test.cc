@@ -7,7 +7,6 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
-#include <set>
 #include <thread>
 #include <vector>
 

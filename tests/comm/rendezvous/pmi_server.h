@@ -1,7 +1,6 @@
 // Stands in for a launcher's PMI server: sends its given answers, in this order, to any requests.
 #pragma once
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>

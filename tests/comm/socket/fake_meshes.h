@@ -1,8 +1,6 @@
 // The meshes of a fake group, without communicators: for tests of what stands on a Mesh.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <vector>
 

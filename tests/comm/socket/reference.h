@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "comm/base/bytes.h"
 #include "comm/data_type.h"

@@ -1,5 +1,4 @@
 // Many more ranks than processors.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/comm/socket/fake_group.h"

@@ -4,7 +4,6 @@
 //   greeting --versions    a process's on every Unix socket of a supervisor or leader
 #include <cstdio>
 #include <string_view>
-#include <vector>
 
 #include "bootstrap/join/startup.h"
 #include "comm/auth/handshake/handshake_messages.h"

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "tests/simulation/machine/process.h"

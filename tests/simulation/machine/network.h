@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
 #include <utility>
 

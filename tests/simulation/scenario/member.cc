@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <utility>
-
 #include "comm/base/bytes.h"
 #include "comm/rendezvous/control/join.h"
 #include "tests/simulation/system_calls/exit.h"

@@ -9,13 +9,11 @@
 // Prints: operations a second, median and 99th percentile of a round in us, CPU of the server in us an
 // operation.
 #include <fmt/core.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <string>
 #include <vector>

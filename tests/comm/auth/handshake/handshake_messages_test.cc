@@ -1,6 +1,5 @@
 #include "comm/auth/handshake/handshake_messages.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster::auth {

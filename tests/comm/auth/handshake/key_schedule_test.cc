@@ -1,6 +1,5 @@
 #include "comm/auth/handshake/key_schedule.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster::auth {

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <thread>
 
 #include "comm/map/journal/claim.h"
 #include "comm/map/journal/durations.h"

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include <future>
-#include <thread>
 
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/shared_kvs.h"

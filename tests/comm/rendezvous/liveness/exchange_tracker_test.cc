@@ -1,6 +1,5 @@
 #include "comm/rendezvous/liveness/exchange_tracker.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/comm/base/print_error.h"

@@ -1,6 +1,5 @@
 #include "comm/rendezvous/messages/versions.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "comm/rendezvous/messages/messages.h"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-
 #include "comm/socket/engine/progress_engine.h"
 #include "tests/comm/socket/fake_meshes.h"
 

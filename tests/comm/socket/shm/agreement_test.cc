@@ -1,5 +1,4 @@
 // When memory is shared, and that a group works without it.
-#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

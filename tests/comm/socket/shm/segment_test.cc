@@ -1,7 +1,6 @@
 #include "comm/socket/shm/segment.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -1,5 +1,4 @@
 // A failure while ranks wait in shared memory ends them all as soon as over sockets, with the same words.
-#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

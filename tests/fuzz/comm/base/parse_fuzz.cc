@@ -1,7 +1,6 @@
 // Values as a user writes them: durations, endpoints, addresses, interface patterns, secrets. An accepted
 // value is written out and read back as the same.
 #include <cctype>
-#include <limits>
 
 #include "comm/address.h"
 #include "comm/auth/secret.h"

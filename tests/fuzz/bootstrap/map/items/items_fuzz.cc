@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "bootstrap/config/text/quote.h"

@@ -2,8 +2,6 @@
 // ends. Behind the seal, which plain bytes never pass, a member may send anything and is still checked.
 #include "tests/comm/auth/handshake/handshake_fuzz.h"
 
-#include <memory>
-
 #include "comm/auth/handshake/handshake.h"
 #include "comm/auth/handshake/handshake_messages.h"
 #include "comm/auth/handshake/key_schedule.h"

@@ -2,7 +2,6 @@
 // whole; nothing is taken from beyond the answer.
 //
 // The first byte is the operation.
-#include <algorithm>
 #include <array>
 
 #include "comm/rendezvous/tcp_store/client.h"

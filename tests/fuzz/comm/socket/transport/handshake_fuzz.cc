@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "comm/base/unique_fd.h"
 #include "comm/base/wire.h"
