@@ -55,8 +55,8 @@ class Pair {
   std::optional<bool> WasThere(const RankTuple& tuple, const Launcher& launcher,
                                const Launcher& anchor) const {
     const Environment* start = StartOf(anchor);
-    if (start == nullptr || launcher.probe == nullptr) return std::nullopt;
-    const Probed then = launcher.probe(*start, {});
+    if (start == nullptr || launcher.name.empty()) return std::nullopt;
+    const Probed then = launcher.Probe(*start, {});
     const auto* candidate = std::get_if<Candidate>(&then);
     return candidate != nullptr && SameWorld(candidate->tuple, tuple) && candidate->tuple.job == tuple.job;
   }

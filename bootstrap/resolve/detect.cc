@@ -81,7 +81,7 @@ void Resolver::ProbeAll(std::string_view forced) {
                        .pmix = options_.pmix};
   for (const Launcher* launcher : options_.launchers) {
     context.forced = launcher->name == forced;
-    Entry entry{launcher, launcher->probe(environment_, context), {}, {}};
+    Entry entry{launcher, launcher->Probe(environment_, context), {}, {}};
     SetFirstVerdict(entry);
     entries_.push_back(std::move(entry));
   }

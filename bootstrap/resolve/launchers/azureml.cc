@@ -56,8 +56,7 @@ Probed ProbeAzureml(const Environment& environment, const ProbeContext&) {
   return ToProbed(ReadMpi(environment));
 }
 
-constexpr std::string_view kOthers[] = {"AZUREML_RUN_ID", "AZUREML_EXPERIMENT_ID", "AZ_BATCH_MASTER_NODE",
-                                        "MASTER_ADDR", "MASTER_PORT"};
+constexpr std::string_view kOthers[] = {"AZUREML_RUN_ID", "AZUREML_EXPERIMENT_ID", "AZ_BATCH_MASTER_NODE"};
 
 }  // namespace
 

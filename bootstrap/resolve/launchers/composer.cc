@@ -9,11 +9,6 @@
 namespace muster::resolve {
 namespace {
 
-constexpr LauncherRow kRow{
-    .name = "composer",
-    .variables = kTorchVariablesByNodeRank,
-};
-
 bool BearsItsMark(const Environment& environment) {
   return environment.Get("PYTHONUNBUFFERED") == "1" &&
          (environment.Get("NCCL_ASYNC_ERROR_HANDLING") == "1" ||
@@ -33,11 +28,11 @@ Probed ProbeComposer(const Environment& environment, const ProbeContext& context
   if (!HasAll(environment)) return Absent{"no RANK with LOCAL_WORLD_SIZE, NODE_RANK and MASTER_ADDR"};
   if (!context.forced && (HasTorchLauncher(environment) || environment.Has("RAY_JOB_ID")))
     return Absent{"RANK is another launcher's"};
-  return ProbeTorchRow(environment, kRow);
+  return ProbeTorchRow(environment, kComposerLauncher.row());
 }
 
-constexpr std::string_view kOthers[] = {"MASTER_ADDR", "MASTER_PORT", "PYTHONUNBUFFERED",
-                                        "NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
+constexpr std::string_view kOthers[] = {"PYTHONUNBUFFERED", "NCCL_ASYNC_ERROR_HANDLING",
+                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
 
 }  // namespace
 
@@ -45,7 +40,7 @@ constinit const Launcher kComposerLauncher{
     .name = "composer",
     .probe = ProbeComposer,
     .documented = "Composer",
-    .tuple = kRow.variables,
+    .tuple = kTorchVariablesByNodeRank,
     .others = kOthers,
     .meets = Meets::kMaster,
     .has_signature = false,

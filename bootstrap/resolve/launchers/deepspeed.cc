@@ -7,26 +7,14 @@
 namespace muster::resolve {
 namespace {
 
-constexpr LauncherRow kRow{
-    .name = "deepspeed",
-    .variables = {.rank = "RANK",
-                  .world_size = "WORLD_SIZE",
-                  .local_rank = "LOCAL_RANK",
-                  .local_world_size = "LOCAL_SIZE",
-                  .node_rank = "CROSS_RANK",
-                  .num_nodes = "CROSS_SIZE"},
-};
-
 Probed ProbeDeepspeed(const Environment& environment, const ProbeContext&) {
   if (!environment.Has("CROSS_RANK")) return Absent{"no CROSS_RANK"};
   if (!environment.Has("RANK") || !environment.Has("LOCAL_RANK")) {
     return Absent{"CROSS_RANK is set without RANK and LOCAL_RANK: not a worker of DeepSpeed's launch.py"};
   }
   if (HasTorchrun(environment)) return Absent{"RANK is torchrun's"};
-  return ProbeTorchRow(environment, kRow);
+  return ProbeTorchRow(environment, kDeepspeedLauncher.row());
 }
-
-constexpr std::string_view kOthers[] = {"MASTER_ADDR", "MASTER_PORT"};
 
 constexpr OuterVariable kPerRank[] = {
     {"LOCAL_SIZE", Becomes::kNothing, "DeepSpeed"},
@@ -40,8 +28,12 @@ constinit const Launcher kDeepspeedLauncher{
     .name = "deepspeed",
     .probe = ProbeDeepspeed,
     .tested = "DeepSpeed's launch.py",
-    .tuple = kRow.variables,
-    .others = kOthers,
+    .tuple = {.rank = "RANK",
+              .world_size = "WORLD_SIZE",
+              .local_rank = "LOCAL_RANK",
+              .local_world_size = "LOCAL_SIZE",
+              .node_rank = "CROSS_RANK",
+              .num_nodes = "CROSS_SIZE"},
     .per_rank = kPerRank,
     .meets = Meets::kMaster,
 };

@@ -2,24 +2,10 @@
 //   FLUX_TASK_RANK FLUX_JOB_SIZE FLUX_TASK_LOCAL_ID FLUX_JOB_NNODES FLUX_JOB_ID
 // PMI_RANK and PMI_SIZE are beside them and agree. No variable has the local size or the node's index (Flux
 // keeps a task map in its KVS). A broker clears the outer launcher's variables before it runs a program.
-#include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
-
-constexpr LauncherRow kRow{
-    .name = "flux",
-    .variables = {.rank = "FLUX_TASK_RANK",
-                  .world_size = "FLUX_JOB_SIZE",
-                  .local_rank = "FLUX_TASK_LOCAL_ID",
-                  .num_nodes = "FLUX_JOB_NNODES"},
-    .job_id = "FLUX_JOB_ID",
-};
-
-Probed ProbeFlux(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
-
-constexpr std::string_view kOthers[] = {"FLUX_JOB_ID"};
 
 constexpr OuterVariable kPerRank[] = {
     {"FLUX_TASK_RANK", Becomes::kNothing, "Flux: rank"},
@@ -31,10 +17,12 @@ constexpr OuterVariable kPerRank[] = {
 
 constinit const Launcher kFluxLauncher{
     .name = "flux",
-    .probe = ProbeFlux,
     .documented = "Flux",
-    .tuple = kRow.variables,
-    .others = kOthers,
+    .tuple = {.rank = "FLUX_TASK_RANK",
+              .world_size = "FLUX_JOB_SIZE",
+              .local_rank = "FLUX_TASK_LOCAL_ID",
+              .num_nodes = "FLUX_JOB_NNODES"},
+    .job_id = "FLUX_JOB_ID",
     .per_rank = kPerRank,
 };
 

@@ -3,24 +3,10 @@
 //   JSM_NAMESPACE_RANK JSM_NAMESPACE_SIZE JSM_NAMESPACE_LOCAL_RANK JSM_NAMESPACE_LOCAL_SIZE
 //   LSB_JOBID   LSF's job; two jsruns of one job share it. PMIX_NAMESPACE   the jsrun, if it is set
 // OMPI_COMM_WORLD_* and PMIX_RANK are beside them and agree. No variable has the node's index.
-#include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
-
-constexpr LauncherRow kRow{
-    .name = "jsrun",
-    .variables = {.rank = "JSM_NAMESPACE_RANK",
-                  .world_size = "JSM_NAMESPACE_SIZE",
-                  .local_rank = "JSM_NAMESPACE_LOCAL_RANK",
-                  .local_world_size = "JSM_NAMESPACE_LOCAL_SIZE"},
-    .job_id = "LSB_JOBID",
-};
-
-Probed ProbeJsrun(const Environment& environment, const ProbeContext&) { return ProbeRow(environment, kRow); }
-
-constexpr std::string_view kOthers[] = {"LSB_JOBID"};
 
 constexpr OuterVariable kPerRank[] = {
     {"JSM_NAMESPACE_*", Becomes::kNothing, "jsrun: rank and size"},
@@ -30,10 +16,12 @@ constexpr OuterVariable kPerRank[] = {
 
 constinit const Launcher kJsrunLauncher{
     .name = "jsrun",
-    .probe = ProbeJsrun,
     .documented = "LSF's jsrun",
-    .tuple = kRow.variables,
-    .others = kOthers,
+    .tuple = {.rank = "JSM_NAMESPACE_RANK",
+              .world_size = "JSM_NAMESPACE_SIZE",
+              .local_rank = "JSM_NAMESPACE_LOCAL_RANK",
+              .local_world_size = "JSM_NAMESPACE_LOCAL_SIZE"},
+    .job_id = "LSB_JOBID",
     .per_rank = kPerRank,
     .key = {"namespace", "PMIX_NAMESPACE"},
     .shares_job_id = true,

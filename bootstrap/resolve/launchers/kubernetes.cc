@@ -8,11 +8,6 @@
 namespace muster::resolve {
 namespace {
 
-constexpr LauncherRow kRow{
-    .name = "kubernetes",
-    .variables = {.rank = "JOB_COMPLETION_INDEX", .world_size = "WORLD_SIZE"},
-};
-
 // A program in the pod counts its own processes or nodes.
 bool IsAnothers(const Environment& environment) {
   for (const char* name : {"RANK", "LOCAL_RANK", "TORCHELASTIC_RUN_ID", "PET_NODE_RANK", "PET_NNODES"}) {
@@ -22,11 +17,11 @@ bool IsAnothers(const Environment& environment) {
 }
 
 Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
-  const auto index = environment.Get(kRow.variables.rank);
+  const auto index = environment.Get(kKubernetesLauncher.tuple.rank);
   if (!index) return Absent{"no JOB_COMPLETION_INDEX"};
   if (IsAnothers(environment))
     return Absent{"JOB_COMPLETION_INDEX counts pods, and there is a launcher in this one"};
-  if (!environment.Has(kRow.variables.world_size)) {
+  if (!environment.Has(kKubernetesLauncher.tuple.world_size)) {
     return Incomplete{
         {Code::kBadEnvironment,
          fmt::format("JOB_COMPLETION_INDEX={} is this pod's number, but the number of pods is unknown",
@@ -34,10 +29,8 @@ Probed ProbeKubernetes(const Environment& environment, const ProbeContext&) {
          "set WORLD_SIZE to the number of pods and MASTER_ADDR and MASTER_PORT to pod 0 in the manifest"},
         fmt::format("JOB_COMPLETION_INDEX={}", *index)};
   }
-  return ProbeTorchRow(environment, kRow);
+  return ProbeTorchRow(environment, kKubernetesLauncher.row());
 }
-
-constexpr std::string_view kOthers[] = {"MASTER_ADDR", "MASTER_PORT"};
 
 }  // namespace
 
@@ -45,8 +38,7 @@ constinit const Launcher kKubernetesLauncher{
     .name = "kubernetes",
     .probe = ProbeKubernetes,
     .documented = "Kubernetes, indexed Job",
-    .tuple = kRow.variables,
-    .others = kOthers,
+    .tuple = {.rank = "JOB_COMPLETION_INDEX", .world_size = "WORLD_SIZE"},
     .note = "`WORLD_SIZE` comes from the manifest",
     .meets = Meets::kMaster,
     .has_signature = false,

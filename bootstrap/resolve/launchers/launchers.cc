@@ -42,11 +42,12 @@ bool Lists(std::string_view text, std::string_view word) {
 
 std::vector<std::string_view> VariablesOf(const Launcher& launcher) {
   const TupleVariables& tuple = launcher.tuple;
-  std::vector<std::string_view> variables = {tuple.rank,       tuple.world_size,
-                                             tuple.local_rank, tuple.local_world_size,
-                                             tuple.node_rank,  tuple.num_nodes};
+  std::vector<std::string_view> variables = {
+      tuple.rank,      tuple.world_size, tuple.local_rank, tuple.local_world_size,
+      tuple.node_rank, tuple.num_nodes,  launcher.job_id,  launcher.node};
   std::erase(variables, "");
   variables.insert(variables.end(), launcher.others.begin(), launcher.others.end());
+  if (launcher.NamesMaster()) variables.insert(variables.end(), {"MASTER_ADDR", "MASTER_PORT"});
   return variables;
 }
 

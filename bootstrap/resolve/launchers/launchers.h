@@ -49,11 +49,13 @@ struct KeyVariable {
 
 struct Launcher {
   std::string_view name;  // everywhere: launcher:, MUSTER_LAUNCHER, --launcher, resolve
-  Probed (*probe)(const Environment&, const ProbeContext&) = nullptr;
+  Probed (*probe)(const Environment&, const ProbeContext&) = nullptr;  // null: the launcher is only its row
   std::string_view tested = {};      // launchers with these variables that the tests run; empty: none
   std::string_view documented = {};  // launchers with these variables, from documentation; never run here
   TupleVariables tuple = {};         // the variables of its tuple
-  std::span<const std::string_view> others = {};  // the further variables that its probe reads
+  std::string_view job_id = {};      // as in LauncherRow
+  std::string_view node = {};
+  std::span<const std::string_view> others = {};  // what else its probe reads, beside a master's address
   std::string_view note = {};                     // about these variables, for users
   LauncherRole role = LauncherRole::kLauncher;
 
@@ -81,6 +83,10 @@ struct Launcher {
   bool spreads_environment = false;  // its ranks inherit the environment of the node on which it was started
   bool rare = false;                 // its absence is no news
 
+  LauncherRow row() const { return {name, tuple, job_id, node}; }
+  Probed Probe(const Environment& environment, const ProbeContext& context) const {
+    return probe == nullptr ? ProbeRow(environment, row()) : probe(environment, context);
+  }
   // Never run here: from documentation or source.
   bool IsDocumented() const { return tested.empty(); }
   bool NamesMaster() const { return meets == Meets::kMaster; }

@@ -1,23 +1,10 @@
 // MVAPICH2's mpirun_rsh. From documentation, never run here: its user guide, Accelerate's chain of variables.
 //   MV2_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE
 // Its mpiexec is Hydra (hydra.cc). Nothing names the launch, this node or the nodes.
-#include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 
 namespace muster::resolve {
 namespace {
-
-constexpr LauncherRow kRow{
-    .name = "mvapich2",
-    .variables = {.rank = "MV2_COMM_WORLD_RANK",
-                  .world_size = "MV2_COMM_WORLD_SIZE",
-                  .local_rank = "MV2_COMM_WORLD_LOCAL_RANK",
-                  .local_world_size = "MV2_COMM_WORLD_LOCAL_SIZE"},
-};
-
-Probed ProbeMvapich2(const Environment& environment, const ProbeContext&) {
-  return ProbeRow(environment, kRow);
-}
 
 constexpr OuterVariable kPerRank[] = {
     {"MV2_COMM_WORLD_LOCAL_RANK", Becomes::kLocalRank, "MVAPICH2: local rank"},
@@ -29,9 +16,11 @@ constexpr OuterVariable kPerRank[] = {
 
 constinit const Launcher kMvapich2Launcher{
     .name = "mvapich2",
-    .probe = ProbeMvapich2,
     .documented = "MVAPICH2's mpirun_rsh",
-    .tuple = kRow.variables,
+    .tuple = {.rank = "MV2_COMM_WORLD_RANK",
+              .world_size = "MV2_COMM_WORLD_SIZE",
+              .local_rank = "MV2_COMM_WORLD_LOCAL_RANK",
+              .local_world_size = "MV2_COMM_WORLD_LOCAL_SIZE"},
     .per_rank = kPerRank,
     .names_no_launch = true,
 };

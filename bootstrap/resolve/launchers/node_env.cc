@@ -109,8 +109,8 @@ Probed ProbeNodeEnv(const Environment& environment, const ProbeContext& context)
   return ToProbed(Infer(environment, *counts, *each));
 }
 
-constexpr std::string_view kOthers[] = {"NODE_RANK", "LOCAL_RANK",  "WORLD_SIZE", "LOCAL_WORLD_SIZE",
-                                        "NNODES",    "MASTER_ADDR", "MASTER_PORT"};
+constexpr std::string_view kOthers[] = {"NODE_RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+                                        "NNODES"};
 
 }  // namespace
 

@@ -21,10 +21,10 @@ Probed ProbePmi(const Environment& environment, const ProbeContext&) {
   if (job && NamesAnotherSlurmStep(environment, *job)) {
     return Absent{fmt::format("PMI_JOBID={} is not this Slurm step: left over from another one", *job), true};
   }
-  return ProbeRow(environment, {.name = "pmi", .variables = kVariables, .job_id = "PMI_JOBID"});
+  return ProbeRow(environment, kPmiLauncher.row());
 }
 
-constexpr std::string_view kOthers[] = {"PMI_JOBID", "PMI_FD"};
+constexpr std::string_view kOthers[] = {"PMI_FD"};
 
 constexpr OuterVariable kPerRank[] = {
     {"PMI_RANK", Becomes::kNothing, "PMI"},
@@ -47,6 +47,7 @@ constinit const Launcher kPmiLauncher{
     .probe = ProbePmi,
     .tested = "a bare PMI pair",
     .tuple = kVariables,
+    .job_id = "PMI_JOBID",
     .others = kOthers,
     .per_rank = kPerRank,
     .names_no_launch = true,

@@ -9,12 +9,6 @@
 namespace muster::resolve {
 namespace {
 
-constexpr LauncherRow kRow{
-    .name = "ray",
-    .variables = kTorchVariablesByNodeRank,
-    .job_id = "RAY_JOB_ID",
-};
-
 Probed ProbeRay(const Environment& environment, const ProbeContext& context) {
   if (!environment.Has("RAY_JOB_ID")) return Absent{"no RAY_JOB_ID"};
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK"}) {
@@ -22,10 +16,8 @@ Probed ProbeRay(const Environment& environment, const ProbeContext& context) {
       return Absent{fmt::format("RAY_JOB_ID is set without {}: no worker of Ray Train", name)};
   }
   if (!context.forced && HasTorchLauncher(environment)) return Absent{"RANK is another launcher's"};
-  return ProbeTorchRow(environment, kRow);
+  return ProbeTorchRow(environment, kRayLauncher.row());
 }
-
-constexpr std::string_view kOthers[] = {"RAY_JOB_ID", "MASTER_ADDR", "MASTER_PORT"};
 
 }  // namespace
 
@@ -33,8 +25,8 @@ constinit const Launcher kRayLauncher{
     .name = "ray",
     .probe = ProbeRay,
     .tested = "Ray Train (`tests/run --long`)",
-    .tuple = kRow.variables,
-    .others = kOthers,
+    .tuple = kTorchVariablesByNodeRank,
+    .job_id = "RAY_JOB_ID",
     .note = "Ray Train sets them inside the worker",
     .meets = Meets::kMaster,
     .orders_nodes = true,

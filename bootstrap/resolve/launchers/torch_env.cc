@@ -56,7 +56,7 @@ Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context
   return probed;
 }
 
-constexpr std::string_view kOthers[] = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT"};
+constexpr std::string_view kOthers[] = {"NODE_RANK"};
 
 }  // namespace
 

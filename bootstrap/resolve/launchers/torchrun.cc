@@ -35,8 +35,7 @@ Probed ProbeTorchrun(const Environment& environment, const ProbeContext&) {
   return ToProbed(Read(environment, *run_id));
 }
 
-constexpr std::string_view kOthers[] = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR",
-                                        "MASTER_PORT"};
+constexpr std::string_view kOthers[] = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"};
 
 constexpr OuterVariable kPerRank[] = {
     {"ROLE_RANK", Becomes::kNothing, "torchrun"},

@@ -131,7 +131,7 @@ TEST(NodeScoped, DoesNotDisturbSlurm) {
 }
 
 TEST(Horovod, WithoutItsRendezvousIsALeak) {
-  const Probed probed = FindLauncher("horovod")->probe(Env("HOROVOD_RANK=1\nHOROVOD_SIZE=2\n"), {});
+  const Probed probed = FindLauncher("horovod")->Probe(Env("HOROVOD_RANK=1\nHOROVOD_SIZE=2\n"), {});
   ASSERT_TRUE(std::holds_alternative<Absent>(probed));
   EXPECT_TRUE(std::get<Absent>(probed).leaked);
 }

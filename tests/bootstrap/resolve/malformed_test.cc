@@ -105,7 +105,7 @@ std::vector<Sound> AllSound() {
 }
 
 Probed Probe(const Sound& sound, const Environment& environment) {
-  return FindLauncher(sound.launcher)->probe(environment, {});
+  return FindLauncher(sound.launcher)->Probe(environment, {});
 }
 
 class EveryLauncherTest : public testing::TestWithParam<Sound> {

@@ -12,7 +12,7 @@ namespace muster::resolve {
 namespace {
 
 Probed Probe(std::string_view launcher, const Environment& environment, const ProbeContext& context = {}) {
-  return FindLauncher(launcher)->probe(environment, context);
+  return FindLauncher(launcher)->Probe(environment, context);
 }
 
 // Fails the test if it is another.
@@ -43,7 +43,7 @@ TEST(Launchers, AreEachNamedOnce) {
 
 TEST(Launchers, AllButNoneAreAbsentFromAnEmptyEnvironment) {
   for (const Launcher* launcher : Launchers()) {
-    const Probed probed = launcher->probe(Environment(), {});
+    const Probed probed = launcher->Probe(Environment(), {});
     EXPECT_EQ(std::holds_alternative<Candidate>(probed), launcher->role == LauncherRole::kAlone)
         << launcher->name;
     if (launcher->role == LauncherRole::kAlone) continue;

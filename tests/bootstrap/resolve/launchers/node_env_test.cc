@@ -77,7 +77,7 @@ TEST(NodeEnv, IsRefusedWhereNodesAreOrMayBeUneven) {
 
 TEST(NodeEnv, NamesWhatIsMalformed) {
   const auto message = [](const std::string& text) {
-    const Probed probed = FindLauncher("node-env")->probe(Env(text), {});
+    const Probed probed = FindLauncher("node-env")->Probe(Env(text), {});
     const auto* malformed = std::get_if<Malformed>(&probed);
     return malformed != nullptr ? malformed->error.message : "not malformed";
   };
@@ -94,7 +94,7 @@ TEST(NodeEnv, NamesWhatIsMalformed) {
 TEST(NodeEnv, IsNoneOfItsBusinessWhereThereIsARank) {
   for (const char* text : {"NODE_RANK=1\nWORLD_SIZE=4\n", "NODE_RANK=1\nLOCAL_RANK=0\n",
                            "NODE_RANK=1\nLOCAL_RANK=0\nWORLD_SIZE=4\nRANK=2\n"}) {
-    EXPECT_TRUE(std::holds_alternative<Absent>(FindLauncher("node-env")->probe(Env(text), {}))) << text;
+    EXPECT_TRUE(std::holds_alternative<Absent>(FindLauncher("node-env")->Probe(Env(text), {}))) << text;
   }
 }
 
