@@ -1,6 +1,6 @@
 #include "bootstrap/config/explain.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -45,15 +45,8 @@ std::string Yaml(const Config& config, CommentOf comment_of) {
 }
 
 std::string DocOf(const Key& key) {
-  std::string doc(key.doc);
-  if (key.choices.empty()) return doc;
-  std::string words;
-  for (const std::string_view choice : key.choices) {
-    const auto special = std::ranges::find(key.special_words, choice, &SpecialWord::word);
-    if (special != key.special_words.end()) continue;
-    words += (words.empty() ? "" : " | ") + std::string(choice);
-  }
-  return fmt::format("[{}] {}", words, doc);
+  if (key.choices.empty()) return std::string(key.doc);
+  return fmt::format("[{}] {}", fmt::join(key.choices, " | "), key.doc);
 }
 
 }  // namespace

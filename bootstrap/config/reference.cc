@@ -5,7 +5,6 @@
 #include "bootstrap/config/text/placeholders.h"
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/config/value.h"
-#include "comm/base/parse.h"
 
 namespace muster::config {
 namespace {
@@ -33,20 +32,7 @@ std::string TypeOf(const Key& key) {
   if (!key.choices.empty()) {
     return Joined(key.choices, " ", [](std::string_view choice) { return fmt::format("`{}`", choice); });
   }
-  if (key.minimum > Duration::zero())
-    return fmt::format("{}, at least {}", TypeName(key), FormatDuration(key.minimum));
-  return TypeName(key);
-}
-
-// "`gloo` is another name for `socket`"
-std::string Notes(const Key& key) {
-  std::string notes;
-  for (const SpecialWord& special : key.special_words) {
-    notes += special.refusal.empty()
-                 ? fmt::format("; `{}` is another name for `{}`", special.word, special.means)
-                 : fmt::format("; `{}` is refused: {}", special.word, special.refusal);
-  }
-  return notes;
+  return TypeWithLimit(key);
 }
 
 }  // namespace
@@ -57,8 +43,8 @@ std::string ReferenceText() {
   for (const Key& key : Keys()) {
     const std::string variable = VariableName(key);
     text += fmt::format("| `{}` | {} | `{}` | {} | {}{} | {} |\n", key.path, TypeOf(key),
-                        YamlValue(key, defaults), key.group_wide ? "group" : "", key.doc, Notes(key),
-                        variable.empty() ? "" : fmt::format("`{}`", variable));
+                        YamlValue(key, defaults), key.group_wide ? "group" : "", key.doc,
+                        SpecialWordsText(key, "`"), variable.empty() ? "" : fmt::format("`{}`", variable));
   }
   text += kPlaceholderHead;
   for (const Placeholder& placeholder : Placeholders()) {

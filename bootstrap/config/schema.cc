@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "bootstrap/config/generated.h"
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"
@@ -81,14 +79,10 @@ requires std::is_enum_v<WordType> || std::is_same_v<WordType, std::string> std::
 
 // Of an enumeration; else those of the key `launcher`.
 std::vector<std::string_view> WordsOf(const Key& key, const resolve::LauncherTable& launchers) {
-  std::vector<std::string_view> words;
-  if (key.choices.empty()) {
+  std::vector<std::string_view> words(key.choices.begin(), key.choices.end());
+  if (words.empty()) {
     words = {"auto"};
     for (const resolve::Launcher* launcher : launchers) words.push_back(launcher->name);
-  }
-  for (const std::string_view choice : key.choices) {
-    if (std::ranges::find(key.special_words, choice, &SpecialWord::word) == key.special_words.end())
-      words.push_back(choice);
   }
   for (const SpecialWord& special : key.special_words) {
     if (special.refusal.empty()) words.push_back(special.word);

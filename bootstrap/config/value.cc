@@ -91,11 +91,7 @@ Status Read(const Key&, const YamlNode& value, std::optional<std::string>& out) 
   return {};
 }
 
-Status Read(const Key&, const YamlNode& value, std::optional<Endpoint>& out) {
-  if (value.kind == Kind::kNull) {
-    out.reset();
-    return {};
-  }
+Status Read(const Key&, const YamlNode& value, Endpoint& out) {
   MUSTER_TRY(const std::string text, Scalar("host:port or null", value));
   MUSTER_TRY(out, ParseEndpoint(text));
   return {};
@@ -142,14 +138,11 @@ Status Read(const Key& key, const YamlNode& value, Duration& out) {
   return {};
 }
 
-Status Read(const Key& key, const YamlNode& value, std::optional<Duration>& out) {
-  if (value.kind == Kind::kNull) {
-    out.reset();
-    return {};
-  }
-  Duration duration{};
-  MUSTER_CHECK(Read(key, value, duration));
-  out = duration;
+template <typename T>
+Status Read(const Key& key, const YamlNode& value, std::optional<T>& out) {
+  std::optional<T> read;
+  if (value.kind != Kind::kNull) MUSTER_CHECK(Read(key, value, read.emplace()));
+  out = std::move(read);
   return {};
 }
 
@@ -364,12 +357,7 @@ requires std::is_enum_v<Enum> Status Read(const Key& key, const YamlNode& value,
 using Quote = std::string (*)(std::string_view);
 
 std::string Write(const Key&, const std::string& value, Quote quote) { return quote(value); }
-std::string Write(const Key&, const std::optional<std::string>& value, Quote quote) {
-  return value ? quote(*value) : "null";
-}
-std::string Write(const Key&, const std::optional<Endpoint>& value, Quote quote) {
-  return value ? quote(ToString(*value)) : "null";
-}
+std::string Write(const Key&, const Endpoint& value, Quote quote) { return quote(ToString(value)); }
 std::string Write(const Key&, const PortRange& value, Quote quote) {
   return quote(fmt::format("{}-{}", value.first, value.last));
 }
@@ -378,8 +366,9 @@ std::string Write(const Key&, const RunThreads& value, Quote quote) {
   return quote(value.choice == RunThreads::Choice::kAuto ? "auto" : "none");
 }
 std::string Write(const Key&, const Duration& value, Quote quote) { return quote(FormatDuration(value)); }
-std::string Write(const Key&, const std::optional<Duration>& value, Quote quote) {
-  return value ? quote(FormatDuration(*value)) : "null";
+template <typename T>
+std::string Write(const Key& key, const std::optional<T>& value, Quote quote) {
+  return value ? Write(key, *value, quote) : "null";
 }
 std::string Write(const Key&, const int& value, Quote) { return std::to_string(value); }
 std::string Write(const Key&, const MapSlots& value, Quote quote) {
@@ -436,6 +425,21 @@ std::string JsonValue(const Key& key, const Config& config) { return WriteField(
 std::string TypeName(const Key& key) {
   const std::string_view name = FactsOf(key).name;
   return name.empty() ? fmt::format("one of {}", fmt::join(key.choices, ", ")) : std::string(name);
+}
+
+std::string TypeWithLimit(const Key& key) {
+  if (key.minimum <= Duration::zero()) return TypeName(key);
+  return fmt::format("{}, at least {}", TypeName(key), FormatDuration(key.minimum));
+}
+
+std::string SpecialWordsText(const Key& key, std::string_view quote) {
+  std::string text;
+  for (const SpecialWord& special : key.special_words) {
+    text += fmt::format("; {0}{1}{0} is ", quote, special.word);
+    text += special.refusal.empty() ? fmt::format("another name for {0}{1}{0}", quote, special.means)
+                                    : fmt::format("refused: {}", special.refusal);
+  }
+  return text;
 }
 
 bool IsNullable(const Key& key) { return FactsOf(key).nullable; }

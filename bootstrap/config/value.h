@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "bootstrap/config/config.h"
 #include "bootstrap/config/table.h"
@@ -23,6 +24,12 @@ std::string JsonValue(const Key& key, const Config& config);
 
 // How a key is called for a person: "a duration", "one of auto, nccl, socket".
 std::string TypeName(const Key& key);
+
+// For the reference: "a duration, at least 10ms".
+std::string TypeWithLimit(const Key& key);
+
+// For the reference: "; gloo is another name for socket", the words between two `quote`.
+std::string SpecialWordsText(const Key& key, std::string_view quote);
 
 // Whether the key may be null.
 bool IsNullable(const Key& key);

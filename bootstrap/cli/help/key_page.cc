@@ -3,28 +3,11 @@
 #include <fmt/format.h>
 
 #include "bootstrap/config/value.h"
-#include "comm/base/parse.h"
 
 namespace muster::cli {
 namespace {
 
 constexpr size_t kDefaultColumn = 28;  // behind the longest path
-
-std::string TypeOf(const config::Key& key) {
-  if (key.minimum > Duration::zero())
-    return fmt::format("{}, at least {}", config::TypeName(key), FormatDuration(key.minimum));
-  return config::TypeName(key);
-}
-
-std::string Meaning(const config::Key& key) {
-  std::string meaning(key.doc);
-  for (const config::SpecialWord& special : key.special_words) {
-    meaning += special.refusal.empty()
-                   ? fmt::format("; {} is another name for {}", special.word, special.means)
-                   : fmt::format("; {} is refused: {}", special.word, special.refusal);
-  }
-  return meaning;
-}
 
 std::string Line(std::string_view name, std::string_view text) {
   return fmt::format("  {:<10}{}\n", name, text);
@@ -45,8 +28,10 @@ std::string KeysPage(std::string_view section, const Style& style) {
 
 std::string KeyPage(const config::Key& key, const Style& style) {
   const std::string variable = config::VariableName(key);
-  std::string page = fmt::format("{}\n\n{}\n", style.Strong(key.path), Wrapped(Meaning(key), 2, style.width));
-  page += Line("Type", TypeOf(key));
+  std::string page =
+      fmt::format("{}\n\n{}\n", style.Strong(key.path),
+                  Wrapped(std::string(key.doc) + config::SpecialWordsText(key, ""), 2, style.width));
+  page += Line("Type", config::TypeWithLimit(key));
   page += Line("Default", config::YamlValue(key, config::Config{}));
   if (!variable.empty()) page += Line("Flag", fmt::format("--set {}=VALUE", key.path));
   if (!variable.empty()) page += Line("Variable", variable);
