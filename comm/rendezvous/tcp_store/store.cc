@@ -157,7 +157,7 @@ Status Store::Barrier(ClientId client, const Request& request, Bytes& answer, st
 
 Status Store::Push(const Request& request, std::vector<ClientId>& woken) {
   MUSTER_CHECK(contents_.Push(Key(request), request.texts[1]));
-  waits_.SatisfyOne(Key(request), woken);
+  waits_.Satisfy(Key(request), woken, /*only_one=*/true);
   return {};
 }
 

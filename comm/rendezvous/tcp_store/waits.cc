@@ -51,26 +51,14 @@ void Waits::Remove(ClientId client) {
   waits_.erase(found);
 }
 
-void Waits::Satisfy(std::string_view key, std::vector<ClientId>& woken) {
+void Waits::Satisfy(std::string_view key, std::vector<ClientId>& woken, bool only_one) {
   if (queues_.empty()) return;
   const auto found = queues_.find(key);
   if (found == queues_.end()) return;
-  while (!found->second.empty()) {
+  const size_t before = woken.size();
+  while (!found->second.empty() && !(only_one && woken.size() > before)) {
     const ClientId client = found->second.front().client;
     if (TakeFirst(*found)) woken.push_back(client);
-  }
-  Drop(*found);
-}
-
-void Waits::SatisfyOne(std::string_view key, std::vector<ClientId>& woken) {
-  if (queues_.empty()) return;
-  const auto found = queues_.find(key);
-  if (found == queues_.end()) return;
-  bool one = false;
-  while (!one && !found->second.empty()) {
-    const ClientId client = found->second.front().client;
-    one = TakeFirst(*found);
-    if (one) woken.push_back(client);
   }
   if (found->second.empty()) Drop(*found);
 }

@@ -29,9 +29,8 @@ class Waits {
   void Remove(ClientId client);
 
   // The key exists: each client that waits only for it is appended to `woken`, in order of arrival.
-  void Satisfy(std::string_view key, std::vector<ClientId>& woken);
-  // There is one thing for one client: as Satisfy, until one is woken.
-  void SatisfyOne(std::string_view key, std::vector<ClientId>& woken);
+  // `only_one`: there is one thing for one client.
+  void Satisfy(std::string_view key, std::vector<ClientId>& woken, bool only_one = false);
 
   size_t clients() const { return waits_.size(); }
 

@@ -20,7 +20,7 @@ struct WaitsTest : testing::Test {
   }
   std::vector<ClientId> SatisfiedOne(std::string_view key) {
     std::vector<ClientId> woken;
-    waits.SatisfyOne(key, woken);
+    waits.Satisfy(key, woken, /*only_one=*/true);
     return woken;
   }
 
