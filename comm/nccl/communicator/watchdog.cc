@@ -39,7 +39,8 @@ Result<std::shared_ptr<Watchdog>> Watchdog::Start(std::shared_ptr<NcclCore> core
 // NCCL has been loaded, so its static objects are destroyed after this: an abort that uses them then would crash.
 void Watchdog::StopAtExit(std::weak_ptr<Watchdog> self) {
   const auto stop = [](int status, void* kept) {
-    const auto watchdog = static_cast<std::weak_ptr<Watchdog>*>(kept)->lock();
+    const std::unique_ptr<std::weak_ptr<Watchdog>> mine(static_cast<std::weak_ptr<Watchdog>*>(kept));
+    const auto watchdog = mine->lock();
     if (watchdog && !watchdog->core_->InForkedChild()) watchdog->EndWithProcess(status);
   };
   // Without memory for it the process ends as it would have.
