@@ -110,6 +110,8 @@ void FrameStream::Send(ByteView frame) {
   rest.insert(rest.end(), length.begin() + of_length, length.end());
   rest.insert(rest.end(), body.begin() + static_cast<ptrdiff_t>(sent) - of_length, body.end());
   queued_ += rest.size();
+  // Another message, or the end of this process, may follow only when this one has gone.
+  if (taken > 0) return WriteSome();
   UpdateInterest();
 }
 
