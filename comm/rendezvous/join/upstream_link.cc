@@ -32,10 +32,7 @@ std::string UpstreamLink::LocalHost() const {
   return is_local_ ? "" : net::LocalAddress(stream_->fd()).Host();
 }
 
-Deadline UpstreamLink::RootDeadline() const {
-  const Deadline own = deadline_.when();
-  return accepted_ && !own.IsNever() ? Deadline::At(own.when() - kVerdictGrace) : own;
-}
+Deadline UpstreamLink::RootDeadline() const { return accepted_ ? root_deadline_ : deadline_.when(); }
 
 void UpstreamLink::OnFrame(ByteView frame) {
   const auto type = ControlTypeOf(frame);
@@ -66,8 +63,9 @@ void UpstreamLink::OnAccepted(Acceptance acceptance) {
   acceptance_ = std::move(acceptance);
   ++acceptances_;
   name_ = fmt::format("{} on {}", FormatRanks(acceptance_.ranks), acceptance_.node);
-  if (!request_.self.refused && !leader_lost_)
-    deadline_.Set(FromMilliseconds(acceptance_.remaining_milliseconds) + kVerdictGrace);
+  const Duration remaining = FromMilliseconds(acceptance_.remaining_milliseconds);
+  root_deadline_ = Deadline::After(remaining);
+  if (!request_.self.refused && !leader_lost_) deadline_.Set(remaining + kVerdictGrace);
   events_.on_accepted(acceptance_.remaining_milliseconds, first);
 }
 

@@ -60,7 +60,8 @@ class UpstreamLink {
   bool lost_known_leader() const { return lost_known_leader_; }
   // The local address that the connection uses; empty if it does not leave the node.
   std::string LocalHost() const;
-  // The root's, if it is known. This process's own is later: the root's failure must arrive first.
+  // The root's, if it is known. This process's own is later: the root's failure must arrive first. That of a process that reports a
+  // loss or its refusal is earlier.
   Deadline RootDeadline() const;
 
  private:
@@ -86,6 +87,7 @@ class UpstreamLink {
   std::string name_;
   bool is_local_ = false;  // the leader of this node
   Acceptance acceptance_;  // the last one
+  Deadline root_deadline_ = Deadline::Never();
   int acceptances_ = 0;
   bool accepted_ = false;
   bool parked_ = false;

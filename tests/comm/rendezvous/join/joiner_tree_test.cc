@@ -10,12 +10,14 @@
 #include "comm/rendezvous/join/joiner.h"
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "comm/rendezvous/link/names.h"
+#include "comm/rendezvous/link/node_listener.h"
 #include "comm/rendezvous/link/root_dialer.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::rendezvous {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -153,6 +155,36 @@ TEST_F(JoinerTreeTest, HellosFromBelowGoUpOnceTheLeaderHasBeenAccepted) {
   ASSERT_TRUE(loop.Until([&] { return root.came.size() == 2 && !answers.empty(); }));
   EXPECT_THAT(root.came, ElementsAre("1", "5"));
   EXPECT_THAT(answers, ElementsAre(ControlType::kAccepted));
+}
+
+// Seed 41266148 of the simulation: the process had 5 s to report the lost leader, and passed these on as the root's time. The leaders
+// below stayed for no late rank.
+TEST_F(JoinerTreeTest, AProcessInThePlaceOfALostLeaderPassesOnTheTimeOfTheRoot) {
+  for (JoinRequest* const request : {&requests[3], &requests[4]}) request->leader_patience = milliseconds(10);
+  auto lost = std::make_unique<TestRank>(*loop, requests[3]);
+  lost->Start();
+  TestRank follower(*loop, requests[4]);
+  follower.Start();
+  loop.For(milliseconds(100));
+  lost.reset();
+  Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
+  ASSERT_TRUE(loop.Until([&] { return parent.came.size() == 2; }));
+  EXPECT_THAT(parent.came, ElementsAre("refused 3", "4"));
+  loop.Settle();
+  const JoinRequest& late = requests[4];
+  net::FrameStream link(
+      *loop,
+      DialLocal(MakeLocalNames(late.meeting.LocalKey(), late.self.node, late.shared_directories, late.uid)),
+      kLongestMessage);
+  std::optional<Acceptance> answer;
+  link.Start(
+      [&](ByteView frame) {
+        if (const Result<Acceptance> accepted = DecodeAccepted(frame)) answer = *accepted;
+      },
+      [](const Error&) {});
+  link.Send(Encode(HelloOf({late.self})));
+  ASSERT_TRUE(loop.Until([&] { return answer.has_value(); }));
+  EXPECT_GT(answer->remaining_milliseconds, kRemaining / 2);
 }
 
 // The root may have ended as well.
