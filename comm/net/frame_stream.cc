@@ -115,10 +115,12 @@ void FrameStream::Send(ByteView frame) {
   UpdateInterest();
 }
 
-void FrameStream::CloseAfterFlush() {
+void FrameStream::CloseAfterFlush(const std::function<void()>& on_closed) {
+  if (!fd_ && on_closed) return on_closed();
   closing_ = true;
   on_frame_ = nullptr;
   on_close_ = nullptr;
+  if (on_closed) on_close_ = [on_closed](const Error&) { on_closed(); };
   if (output_.empty()) Close({});
 }
 

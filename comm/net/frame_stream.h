@@ -51,8 +51,8 @@ class FrameStream {
   bool flushed() const { return output_.empty(); }
   Clock::time_point last_received() const { return last_received_; }
   // Sends the queued frames, then closes; no handler is called from now on. For a last message before the
-  // end.
-  void CloseAfterFlush();
+  // end. `on_closed`, if any: once, also within this call.
+  void CloseAfterFlush(const std::function<void()>& on_closed = {});
 
  private:
   enum class Read { kNothing, kSome, kAll };  // kAll: all available bytes

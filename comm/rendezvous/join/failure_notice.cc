@@ -129,11 +129,17 @@ void FailureNotice::WaitForChildren() {
   timer_ = loop_.After(kLeaveGrace, [this] { Finish(); });
 }
 
+// With this process would end what the kernel has not taken: the root stays for the ranks in a hello.
 void FailureNotice::Finish() {
-  if (!on_done_) return;
   loop_.Cancel(timer_);
-  if (upstream_) upstream_->CloseAfterFlush();
-  std::exchange(on_done_, nullptr)();
+  if (!upstream_) return Done();
+  timer_ = loop_.After(kLeaveGrace, [this] { Done(); });
+  upstream_->CloseAfterFlush([this] { Done(); });
+}
+
+void FailureNotice::Done() {
+  loop_.Cancel(timer_);
+  if (on_done_) std::exchange(on_done_, nullptr)();
 }
 
 }  // namespace muster::rendezvous

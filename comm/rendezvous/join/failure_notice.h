@@ -66,6 +66,7 @@ class FailureNotice {
   void StayForLateRanks();
   void WaitForChildren();
   void Finish();
+  void Done();
 
   net::EventLoop& loop_;
   Params params_;

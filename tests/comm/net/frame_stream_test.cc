@@ -333,6 +333,23 @@ TEST_F(FrameStreamTest, CloseAfterFlushDeliversAndCallsNobody) {
   EXPECT_FALSE(closed);
 }
 
+TEST_F(FrameStreamTest, CloseAfterFlushReportsTheEndIfRequested) {
+  Start();
+  stream->Send(AsBytes(std::string(1000000, 'x')));
+  int ends = 0;
+  stream->CloseAfterFlush([&ends] { ++ends; });
+  loop.Settle();
+  EXPECT_EQ(ends, 0);
+  ASSERT_TRUE(loop.Until([&] {
+    ReadAll();
+    return ends == 1;
+  }));
+  EXPECT_FALSE(stream->open());
+  EXPECT_FALSE(closed);
+  stream->CloseAfterFlush([&ends] { ++ends; });
+  EXPECT_EQ(ends, 2) << "it is closed";
+}
+
 TEST_F(FrameStreamTest, CloseAfterFlushWithNothingToSayClosesAtOnce) {
   Start();
   stream->CloseAfterFlush();

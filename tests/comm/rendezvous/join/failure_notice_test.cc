@@ -173,5 +173,28 @@ TEST_F(FailureNoticeTest, ALeaderHandsOnTheHellosOfItsNodeWhileItStays) {
   EXPECT_EQ(ranks, (std::vector{1, 2}));
 }
 
+// Seed 40723413 of the simulation: the root stayed 10 s for ranks whose hellos a leader had not sent when it ended.
+TEST_F(FailureNoticeTest, ALeaderEndsOnceItsLastMessagesHaveGoneUp) {
+  auto [near, far] = net::SocketPair();
+  net::FrameStream root(*loop, std::move(far), kLongestMessage);
+  Hello longer_than_the_kernels_buffer = HelloOf({PartyOf(1, "b", 4, 0, 1)});
+  longer_than_the_kernels_buffer.members.front().claims.front().payload = Bytes(size_t{1} << 20);
+  ArrivedRanks arrived{false, true, 4, 3, 1};
+  arrived.Count(longer_than_the_kernels_buffer, true);
+  const FailureNotice notice(*loop,
+                             {.failure = {{Code::kPeerLost, "rank 3 ended", ""}, 3, -1, ""},
+                              .arrived = arrived,
+                              .unsent = {longer_than_the_kernels_buffer},
+                              .node = "b"},
+                             std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage),
+                             children, [this] { done = true; });
+  loop.Settle();
+  EXPECT_FALSE(done);
+  bool came = false;
+  root.Start([&](ByteView frame) { came = came || ControlTypeOf(frame) == ControlType::kHello; },
+             [](const Error&) {});
+  EXPECT_TRUE(loop.Until([&] { return done && came; }));
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
