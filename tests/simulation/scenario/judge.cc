@@ -97,11 +97,7 @@ class Judgement {
       const auto found = known.find(PlanOf(outcome).launch);
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
       if (FindsRootGone(outcome)) continue;
-      // A rank that takes the root's place does not know which leaders the root had accepted: they have ended. In a star this is
-      // rare.
-      const bool star = scenario_.launches[static_cast<size_t>(found->first)].fan_out == rendezvous::kFanOut;
-      const bool root_is_known = star || !DamageOf(outcome).nodes.contains(0);
-      const bool all_are_there = root_is_known && last[found->first] < found->second;
+      const bool all_are_there = last[found->first] < found->second && !HidesEndedLeaders(found->first);
       if (outcome.ended_at > found->second + (all_are_there ? kKnownToAllThere : kKnownToAll))
         Add(fmt::format("waits: {}", Name(outcome)));
     }
@@ -192,6 +188,16 @@ class Judgement {
         if (!root.reported.contains(rank)) Add(fmt::format("unreported: {}: rank {}", Name(root), rank));
       }
     }
+  }
+  // The root was killed, and had accepted leaders of other nodes. These end immediately, and report it to none: the rank that takes
+  // its place stays for them (comm/rendezvous/README.md, "A group forms").
+  bool HidesEndedLeaders(int launch) const {
+    return std::ranges::any_of(outcomes_, [&](const Outcome& leader) {
+      const ProcessPlan& plan = PlanOf(leader);
+      if (plan.launch != launch || plan.node == 0 || leader.process == nullptr) return false;
+      const Outcome* const above = FindKilled(leader);
+      return above != nullptr && PlanOf(*above).node == 0;
+    });
   }
   // The process above, if it was killed.
   const Outcome* FindKilled(const Outcome& below) const {

@@ -23,7 +23,7 @@ namespace muster::simulation {
 namespace {
 
 // Each found a defect, which is mended. They come first.
-constexpr std::array<uint64_t, 21> kFound = {
+constexpr std::array<uint64_t, 22> kFound = {
     20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
     400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
     830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended
