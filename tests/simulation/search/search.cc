@@ -23,7 +23,7 @@ namespace muster::simulation {
 namespace {
 
 // Each found a defect, which is mended. They come first.
-constexpr std::array<uint64_t, 22> kFound = {
+constexpr auto kFound = std::to_array<uint64_t>({
     20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
     400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
     830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended
@@ -40,13 +40,14 @@ constexpr std::array<uint64_t, 22> kFound = {
     7090777,  // a leader was killed while its group left: ranks that had left closed their connections, and waited 12 s
     7526197,  // a leader was killed before it had passed the roster on: the rank below it waited for the end of its own group, then for
               // the root; the root stayed 14 s for its exit report
+    9002002,  // of the simulation: a root was killed in a star, and a rank in its place waited for leaders that had ended
     9005799,  // a process at its deadline ended with a part of its last message sent: the one above named it as the cause
     15956922,  // a leader was killed while its group left without exit reports: the root stayed 14 s for those of ranks that had left
     21648487,  // a leader was killed with a part of its answer sent to a leader whose hello had gone up: that one waited for the root
     40723413,  // leaders of a failed group ended before the kernel had taken all hellos: the root stayed 10 s for those ranks
     41266148,  // a leader was killed before it had found the root: the leaders below the process in its place stayed for no late rank
     52989821,  // a leader was killed with a part of a leave message sent: the root stayed 14 s for ranks that had left
-};
+});
 constexpr uint64_t kReplayed = 20;  // seeds that run twice
 constexpr size_t kMostShown = 5;    // failed seeds
 
