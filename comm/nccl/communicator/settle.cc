@@ -10,9 +10,10 @@
 namespace muster::nccl {
 namespace {
 
-// A launch takes some tens of microseconds: for this time the thread yields the processor but does not sleep.
-constexpr Duration kEager = std::chrono::microseconds(200);
-constexpr Duration kShortestNap = std::chrono::microseconds(50);
+// For this time the thread yields the processor but does not sleep, as CUDA's own waits do for all of theirs.
+constexpr Duration kEager = std::chrono::milliseconds(5);
+// Then it sleeps for this part of the time it has waited for: what it wakes too late is in proportion.
+constexpr int kPart = 128;
 constexpr Duration kLongestNap = std::chrono::milliseconds(10);
 
 // True if the descriptor became readable meanwhile.
@@ -25,17 +26,16 @@ bool Nap(Duration duration, int stop_fd) {
 }  // namespace
 
 NcclResult Settle(const std::function<NcclResult()>& ask, Deadline deadline, int stop_fd) {
-  const Deadline eager = Deadline::After(kEager);
-  Duration nap = kShortestNap;
+  const auto began = Clock::now();
   while (true) {
     const NcclResult state = ask();
     if (state != NcclResult::kInProgress || deadline.Expired()) return state;
-    if (!eager.Expired()) {
+    const Duration waited = Clock::now() - began;
+    if (waited < kEager) {
       std::this_thread::yield();
       continue;
     }
-    if (Nap(std::min(nap, deadline.Remaining()), stop_fd)) return ask();
-    nap = std::min(nap * 2, kLongestNap);
+    if (Nap(std::min({waited / kPart, kLongestNap, deadline.Remaining()}), stop_fd)) return ask();
   }
 }
 

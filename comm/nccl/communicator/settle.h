@@ -1,5 +1,4 @@
-// Waits for NCCL outside its calls: with `blocking` off they return immediately, and the state of the
-// communicator shows their completion.
+// Waits for what only answers questions: the GPU's work, and calls of an NCCL that do not block.
 #pragma once
 
 #include <functional>
@@ -9,7 +8,7 @@
 
 namespace muster::nccl {
 
-// Calls `ask` repeatedly, at growing intervals (at most 10 ms), until the answer is not kInProgress, and
+// Calls `ask` repeatedly, at intervals that grow (to at most 10 ms) with the time it has waited for, until the answer is not kInProgress, and
 // returns it. kInProgress: the deadline has passed, or `stop_fd` is readable (-1: none).
 NcclResult Settle(const std::function<NcclResult()>& ask, Deadline deadline, int stop_fd);
 
