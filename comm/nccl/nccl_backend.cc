@@ -38,9 +38,8 @@ void PrepareNccl(const NcclRequest& request, int rank) {
   if (!request.calls_block) return;
   // Once for all ranks.
   Log(rank == 0 ? LogLevel::kWarning : LogLevel::kDebug,
-      "NCCL_COMM_BLOCKING is removed from the ranks' environment: a call of NCCL that blocks has no "
-      "deadline; "
-      "unset it");
+      "NCCL_COMM_BLOCKING is removed from the ranks' environment: before NCCL 2.22 a call that blocks cannot "
+      "be ended; unset it");
   UnsetCommBlocking();
 }
 

@@ -55,17 +55,18 @@ not_shared_by_old() {
   grep -q 'nccl.share_device needs NCCL 2.30.3 or newer, and this is 2.28.9' "$files/err" || fail "$(cat "$files/err")"
 }
 
-# lost RANKS HOW VARIABLE=VALUE...: started by hand, since a supervisor would end the other ranks itself. Files rank0, rank1, ...
+# lost RANKS "HOW [first]" VARIABLE=VALUE...: started by hand, since a supervisor would end the other ranks itself. Files rank0, rank1, ...
 # have their output, the array `codes` their exit codes.
 lost() {
   local rank ranks=$1 port=$((20000 + RANDOM))
   rm -f "$files"/rank?
-  local -a pids=()
+  local -a pids=() how
+  read -ra how <<<"$2"
   codes=()
   for ((rank = 0; rank < ranks; ++rank)); do
     env "${alike[@]}" ${apart:+NCCL_HOSTID="$apart-$rank"} RANK=$rank WORLD_SIZE="$ranks" LOCAL_RANK=$rank \
       LOCAL_WORLD_SIZE="$ranks" MASTER_ADDR=127.0.0.1 MASTER_PORT=$port MUSTER_NCCL_SHARE_DEVICE=true \
-      NCCL_MULTI_RANK_GPU_ENABLE=1 "${@:3}" "${with[@]}" "$bin/tests/gpu/lost_rank" "$2" >"$files/rank$rank" 2>&1 &
+      NCCL_MULTI_RANK_GPU_ENABLE=1 "${@:3}" "${with[@]}" "$bin/tests/gpu/lost_rank" "${how[@]}" >"$files/rank$rank" 2>&1 &
     pids+=($!)
   done
   for ((rank = 0; rank < ranks; ++rank)); do
@@ -82,21 +83,22 @@ after() {
       exit !(lost > 0 && last > lost && last - lost < 2000000 + 1000 * patience) }' >"$files/said" || fail "$(cat "$files"/rank? "$files/said")"
 }
 
+# rank_dies [first]
 rank_dies() {
   local rank
-  lost 4 dies
+  lost 4 "dies${1+ first}"
   for rank in 0 1 2; do
     expect "exit code of rank $rank" "${codes[$rank]}" 69 || fail "$(cat "$files/rank$rank")"
     expect_like "message of rank $rank" "$(grep "^$rank " "$files/rank$rank")" "$rank * rank 3 on * ended without leaving its group"
   done
-  after 'a rank was killed in an AllReduce: all others had left it with its name'
+  after "a rank was killed in ${1-an} AllReduce: all others had left it with its name"
 }
 rank_is_absent() {
   local rank patience=5000
-  lost 2 absent MUSTER_TIMEOUTS_COLLECTIVE=5s
+  lost 2 "absent${1+ first}" MUSTER_TIMEOUTS_COLLECTIVE=5s
   expect 'exit code of rank 0' "${codes[0]}" 75 || fail "$(cat "$files"/rank?)"
   expect_like 'message of rank 0' "$(grep '^0 ' "$files/rank0")" '0 * AllReduce* of NCCL did not finish within 5s on rank 0 *waiting for rank 1 *'
-  after 'a rank did not call an AllReduce (limit 5 s): all ranks had returned'
+  after "a rank did not call ${1-an} AllReduce (limit 5 s): all ranks had returned"
 }
 # Whether the process of a hung GPU can end is the driver's: this has its time.
 rank_hangs() {
@@ -138,6 +140,8 @@ check_group() {
   said 60 "GPU, ${group_checks[4]}" rank_dies
   said 60 "GPU, ${group_checks[5]}" rank_is_absent
   said 90 "GPU, ${group_checks[6]}" digits_on_the_gpu
+  said 60 "GPU, ${group_checks[7]}" rank_dies first
+  said 60 "GPU, ${group_checks[8]}" rank_is_absent first
 }
 check_times() {
   start_mps

@@ -1,6 +1,7 @@
-// The last rank is lost to an AllReduce of all ranks: lost_rank dies|absent|hung. It ends by SIGKILL, does
-// not call it, or its GPU hangs in it. Each rank prints a line: its number, the microseconds of the monotonic
-// clock (when it was lost, or when its wait came to an end), and its error.
+// The last rank is lost to an AllReduce of all ranks: lost_rank dies|absent|hung [first]. It ends by SIGKILL,
+// does not call it, or its GPU hangs in it. `first`: it is the first one, in which NCCL connects the ranks.
+// Each rank prints a line: its number, the microseconds of the monotonic clock (when it was lost, or when its
+// wait came to an end), and its error.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -36,22 +37,24 @@ Status Lose(std::string_view how, Communicator& group, const Device& device) {
   return group.Barrier({kAbsentFor, nullptr});
 }
 
-Status Run(std::string_view how) {
+Status Run(std::string_view how, bool first) {
   MUSTER_TRY(Communicator * group, Init());
   MUSTER_TRY(const Device device, Device::Open());
   MUSTER_TRY(const DeviceArray array, DeviceArray::Filled(device, Bytes(kBytes)));
-  // Every rank has all the connections that it will ever need.
-  MUSTER_CHECK(Sum(*group, device, array));
-  MUSTER_CHECK(group->Synchronize());
+  if (!first) {
+    // Every rank has all the connections that it will ever need.
+    MUSTER_CHECK(Sum(*group, device, array));
+    MUSTER_CHECK(group->Synchronize());
+  }
   if (group->rank() == group->size() - 1) {
-    if (how == "dies") MUSTER_CHECK(group->Barrier());
+    if (how == "dies" && !first) MUSTER_CHECK(group->Barrier());
     MUSTER_CHECK(Lose(how, *group, device));
   }
-  MUSTER_CHECK(Sum(*group, device, array));
+  Status waited = Sum(*group, device, array);
   // From here on its peers are in it. This may receive a death before the wait does.
-  if (how == "dies") [[maybe_unused]]
+  if (how == "dies" && !first) [[maybe_unused]]
     const Status met = group->Barrier();
-  Status waited = group->Synchronize();
+  if (waited) waited = group->Synchronize();
   Say(group->rank(), waited ? "nothing" : waited.error().message);
   return waited;
 }
@@ -60,12 +63,13 @@ Status Run(std::string_view how) {
 }  // namespace muster
 
 int main(int argc, char** argv) {
-  const std::string_view how = argc == 2 ? argv[1] : "";
-  if (how != "dies" && how != "absent" && how != "hung") {
-    fmt::print(stderr, "lost_rank dies|absent|hung\n");
+  const std::string_view how = argc >= 2 ? argv[1] : "";
+  const bool first = argc == 3 && argv[2] == std::string_view("first");
+  if ((how != "dies" && how != "absent" && how != "hung") || argc > (first ? 3 : 2)) {
+    fmt::print(stderr, "lost_rank dies|absent|hung [first]\n");
     return 64;
   }
-  const muster::Status status = muster::Run(how);
+  const muster::Status status = muster::Run(how, first);
   if (status) return 0;
   fmt::print(stderr, "lost_rank: {}\n", muster::ToString(status.error()));
   return muster::ExitStatus(status.error().code);

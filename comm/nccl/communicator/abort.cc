@@ -2,39 +2,46 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/nccl/communicator/settle.h"
 #include "comm/system/bounded_call.h"
 
 namespace muster::nccl {
 namespace {
 
-void AbortInOneGroup(NcclApi& nccl, const std::vector<NcclComm>& comms) {
-  // The result of an abort changes nothing: there is no alternative.
-  [[maybe_unused]] NcclResult result = nccl.GroupStart();
-  for (NcclComm comm : comms) result = nccl.Abort(comm);
-  result = nccl.GroupEnd();
+using Comms = std::vector<std::shared_ptr<LiveComm>>;
+
+void AwaitCalls(const Comms& comms) {
+  for (const std::shared_ptr<LiveComm>& live : comms) live->AwaitCall();
 }
 
-bool AbortWithin(const NcclCore& core, const std::vector<NcclComm>& comms, const Error& cause) {
-  if (comms.empty()) return true;
-  const Duration limit = core.settings.abort_within;
-  const auto began = Clock::now();
-  const auto abort = [nccl = core.nccl, cuda = core.cuda, device = core.settings.device, comms] {
-    [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
-    AbortInOneGroup(*nccl, comms);
-  };
-  if (RunWithin(Deadline::After(limit), abort)) {
-    LogDebug("NCCL was aborted within {}", FormatSeconds(Clock::now() - began));
-    return true;
+void AwaitReach(const Comms& comms) {
+  for (const std::shared_ptr<LiveComm>& live : comms) {
+    const auto ask = [&] { return live->out_of_reach() ? NcclResult::kInProgress : NcclResult::kSuccess; };
+    [[maybe_unused]] const NcclResult reached = Settle(ask, Deadline::Never(), -1);
   }
-  core.settings.end_process(
-      {Code::kPeerLost,
-       fmt::format(
-           "NCCL did not return from an abort within {}, so this process ends; why it was aborted: {}",
-           FormatDuration(limit), cause.message),
-       cause.hint});
-  return false;
+}
+
+std::vector<NcclComm> TakeAll(const Comms& comms) {
+  std::vector<NcclComm> taken;
+  for (const std::shared_ptr<LiveComm>& live : comms) {
+    if (NcclComm comm = live->Take()) taken.push_back(comm);
+  }
+  return taken;
+}
+
+// An abort ends all calls on a communicator, and frees it at the end of the group: by then they must have returned.
+void AbortInOneGroup(NcclApi& nccl, const std::vector<NcclComm>& taken, const Comms& comms) {
+  const bool defers = nccl.DefersAborts();
+  if (!defers) AwaitCalls(comms);
+  // The result of an abort changes nothing: there is no alternative.
+  [[maybe_unused]] NcclResult result = nccl.GroupStart();
+  for (NcclComm comm : taken) result = nccl.Abort(comm);
+  if (defers) AwaitCalls(comms);
+  result = nccl.GroupEnd();
 }
 
 }  // namespace
@@ -45,26 +52,33 @@ void EndProcess(const Error& error) {
   _exit(ExitStatus(error.code));
 }
 
-bool AbortAll(const NcclCore& core, const std::vector<std::shared_ptr<LiveComm>>& comms, const Error& cause) {
-  std::vector<NcclComm> taken;
-  for (const std::shared_ptr<LiveComm>& live : comms) {
-    if (NcclComm comm = live->Take()) taken.push_back(comm);
-  }
-  bool back = AbortWithin(core, taken, cause);
-  if (back) {
-    // Parts that a split had not returned: NCCL may have made them during the abort.
-    std::vector<NcclComm> parts;
-    for (const std::shared_ptr<LiveComm>& live : comms) {
-      for (NcclComm part : live->TakeParts()) parts.push_back(part);
-    }
-    back = AbortWithin(core, parts, cause);
-  }
+bool AbortAll(const NcclCore& core, const Comms& comms, const Error& cause) {
+  const Duration limit = core.settings.abort_within;
+  const auto began = Clock::now();
+  const auto abort = [nccl = core.nccl, cuda = core.cuda, device = core.settings.device, comms,
+                      taken = TakeAll(comms)]() mutable {
+    [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
+    do {
+      if (!taken.empty()) AbortInOneGroup(*nccl, taken, comms);
+      AwaitReach(comms);
+      // A split under way may have made its part meanwhile.
+      taken = TakeAll(comms);
+    } while (!taken.empty());
+  };
+  const bool leaves = std::ranges::any_of(comms, [](const auto& live) { return live->out_of_reach(); });
+  const bool back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), abort) || leaves;
   for (const std::shared_ptr<LiveComm>& live : comms) live->operations()->Close();
-  return back;
-}
-
-bool AbortComm(const NcclCore& core, NcclComm comm, const Error& cause) {
-  return comm == nullptr || AbortWithin(core, {comm}, cause);
+  if (back) {
+    LogDebug("NCCL was aborted within {}", FormatSeconds(Clock::now() - began));
+    return true;
+  }
+  core.settings.end_process(
+      {Code::kPeerLost,
+       fmt::format(
+           "NCCL did not return from an abort within {}, so this process ends; why it was aborted: {}",
+           FormatDuration(limit), cause.message),
+       cause.hint});
+  return false;
 }
 
 }  // namespace muster::nccl

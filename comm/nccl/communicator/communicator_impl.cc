@@ -51,15 +51,20 @@ bool NcclCommunicator::Close(Deadline deadline) {
 
 Status NcclCommunicator::LeaveNccl(Deadline deadline) {
   NcclCore& core = *shared_.core;
-  const DeviceScope scope(*core.cuda, core.settings.device);
-  const auto finalize = [&](NcclComm comm) { return core.nccl->Finalize(comm); };
-  NcclResult state = live_->Call(finalize);
-  if (state == NcclResult::kInProgress || state == NcclResult::kSuccess) {
-    state = Settle([this] { return live_->State(); }, deadline, core.group.failure_fd());
+  const auto state = std::make_shared<NcclResult>(NcclResult::kInProgress);
+  // Waits for what is under way, on all ranks.
+  const auto finalize = [state, live = live_, nccl = core.nccl, cuda = core.cuda,
+                         device = core.settings.device] {
+    [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
+    *state = live->Call([&](NcclComm comm) { return nccl->Finalize(comm); });
+  };
+  if (!RunWithin(deadline, finalize, core.group.failure_fd())) {
+    LogDebug("NCCL's communicator was not finalized in time");
+    return Fail(Code::kDeadline, "NCCL's communicator was not finalized in time");
   }
-  if (state != NcclResult::kSuccess) {
-    LogDebug("NCCL's communicator was not finalized: {}", ExplainNccl(*core.nccl, state));
-    return Fail(Code::kSystem, "{}", core.nccl->Describe(state));
+  if (*state != NcclResult::kSuccess) {
+    LogDebug("NCCL's communicator was not finalized: {}", ExplainNccl(*core.nccl, *state));
+    return Fail(Code::kSystem, "{}", core.nccl->Describe(*state));
   }
   live_->operations()->Close();
   const auto destroy = [nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
@@ -133,8 +138,10 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
   numbered.communicator = live_->id();
   const Duration timeout = options.timeout.value_or(core.settings.timeouts.collective);
   const DeviceScope scope(*core.cuda, core.settings.device);
-  CudaResult health = CudaResult::kSuccess;
-  live_->operations()->Sweep(&health);
+  if (live_->operations()->Many()) {
+    CudaResult health = CudaResult::kSuccess;
+    live_->operations()->Sweep(&health);
+  }
   const Deadline deadline = DeadlineOf(timeout);
   Queued queued;
   queued.ticket = live_->operations()->Begin(numbered, deadline, timeout, peer);
@@ -173,24 +180,14 @@ Error NcclCommunicator::LaunchError(NcclResult result) const {
   if (!gpu_problem_.empty()) {
     return {Code::kSystem, fmt::format("the GPU failed on {}: {}", self, gpu_problem_), {}};
   }
-  if (result == NcclResult::kInProgress) {
-    return {Code::kDeadline, fmt::format("NCCL did not launch its work in time on {}", self), {}};
-  }
   return {Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, result)), {}};
 }
 
 Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& queued) {
   NcclCore& core = *shared_.core;
-  NcclResult state = result;
-  if (state == NcclResult::kInProgress) {
-    // The first operation with a peer connects to it, and waits for it; the watchdog keeps the deadline.
-    Deadline last = queued.front().deadline;
-    for (const Queued& one : queued) last = LaterOf(last, one.deadline);
-    state = Settle([this] { return live_->State(); }, Patience(last), core.group.failure_fd());
-  }
-  if (state != NcclResult::kSuccess) {
+  if (result != NcclResult::kSuccess) {
     MUSTER_CHECK(Usable());
-    return Break(LaunchError(state));
+    return Break(LaunchError(result));
   }
   std::map<CudaStream, std::vector<Operations::Ticket>> by_stream;
   for (const Queued& one : queued) by_stream[one.stream].push_back(one.ticket);

@@ -77,10 +77,12 @@ class NcclCommunicator final : public Communicator {
 
   Status Usable() const;
   tl::unexpected<Error> Break(const Error& error) const;
-  // Null for a negative colour.
-  Result<NcclComm> SplitNccl(int color, int key, Deadline deadline);
-  Result<std::unique_ptr<Communicator>> MakePart(std::unique_ptr<Communicator> host, NcclComm comm,
-                                                 const CallOptions& options);
+  struct Members {
+    std::vector<int> world_ranks;
+    uint64_t id = 0;  // the communicator's: the first member has drawn it
+  };
+  Result<Members> AgreeOnMembers(Communicator& part, const CallOptions& options) const;
+  Status SplitNccl(int color, int key, const std::shared_ptr<LiveComm>& part, Deadline deadline);
   Status LeaveNccl(Deadline deadline);
   Deadline DeadlineOf(Duration timeout) const;
   // By when the watchdog has ended what has this deadline.

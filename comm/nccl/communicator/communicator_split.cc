@@ -4,12 +4,11 @@
 #include <random>
 
 #include "comm/base/fields.h"
-#include "comm/nccl/communicator/abort.h"
 #include "comm/nccl/communicator/communicator_impl.h"
 #include "comm/nccl/communicator/settle.h"
-#include "comm/nccl/libraries/device_scope.h"
 #include "comm/ops/arguments.h"
 #include "comm/ops/entry.h"
+#include "comm/system/bounded_call.h"
 
 namespace muster::nccl {
 namespace {
@@ -45,59 +44,61 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key
     deadline = DeadlineOf(shared_.core->settings.timeouts.collective);
   }
   MUSTER_TRY(std::unique_ptr<Communicator> host, host_->Split(color, key, what_is_left()));
-  MUSTER_TRY(NcclComm comm, SplitNccl(color, key, deadline));
-  if (!host) return nullptr;
-  Result<std::unique_ptr<Communicator>> part = MakePart(std::move(host), comm, what_is_left());
-  if (!part) AbortComm(*shared_.core, comm, part.error());
-  return part;
+  Members members;
+  if (host) {
+    MUSTER_TRY(members, AgreeOnMembers(*host, what_is_left()));
+  }
+  const NcclCore& core = *shared_.core;
+  const auto part = std::make_shared<LiveComm>(core.nccl, core.cuda, host ? host->rank() : 0, members.id);
+  if (!shared_.watchdog->Add(part)) {
+    MUSTER_CHECK(Usable());
+    return Fail(Code::kInternal, "the watchdog of NCCL has ended");
+  }
+  MUSTER_CHECK(SplitNccl(color, key, part, deadline));
+  if (!host) {
+    shared_.watchdog->Remove(part);
+    return nullptr;
+  }
+  return std::make_unique<NcclCommunicator>(shared_, std::move(host), part, std::move(members.world_ranks));
 }
 
-Result<NcclComm> NcclCommunicator::SplitNccl(int color, int key, Deadline deadline) {
-  NcclCore& core = *shared_.core;
-  const DeviceScope scope(*core.cuda, core.settings.device);
-  NcclComm* slot = live_->NewSlot();
-  NcclResult state = live_->Call([&](NcclComm comm) { return core.nccl->Split(comm, color, key, slot); });
-  // The part is there when the whole is ready again, and may still be starting itself.
-  const auto ask = [&] {
-    const NcclResult whole = live_->State();
-    return whole != NcclResult::kSuccess || color < 0 ? whole : live_->StateOfPart(slot);
+// A failure ends the group, and the watchdog aborts both.
+Status NcclCommunicator::SplitNccl(int color, int key, const std::shared_ptr<LiveComm>& part,
+                                   Deadline deadline) {
+  const NcclCore& core = *shared_.core;
+  const auto result = std::make_shared<NcclResult>(NcclResult::kInProgress);
+  const auto split = [result, whole = live_, part, color, key, nccl = core.nccl, cuda = core.cuda,
+                      device = core.settings.device] {
+    [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
+    *result = whole->Call([&](NcclComm comm) { return nccl->Split(comm, color, key, part->slot()); });
+    if (*result == NcclResult::kSuccess && color >= 0) *result = part->AwaitMade();
   };
-  if (state == NcclResult::kSuccess || state == NcclResult::kInProgress) {
-    state = Settle(ask, deadline, core.group.failure_fd());
-  }
-  if (state == NcclResult::kSuccess) return live_->TakePart(slot);
+  const bool back = RunWithin(deadline, split, core.group.failure_fd());
+  if (back && *result == NcclResult::kSuccess) return {};
   MUSTER_CHECK(Usable());
   const std::string self = DescribeRank(core.group.roster(), core.group.rank());
-  if (state == NcclResult::kInProgress) {
+  if (!back) {
     return Break({Code::kDeadline, fmt::format("Split of NCCL did not finish in time on {}", self),
                   "look at what the other ranks are doing, or raise timeouts.collective"});
   }
   return Break({Code::kSystem,
-                fmt::format("Split of NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, state)),
+                fmt::format("Split of NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, *result)),
                 {}});
 }
 
-Result<std::unique_ptr<Communicator>> NcclCommunicator::MakePart(std::unique_ptr<Communicator> host,
-                                                                 NcclComm comm, const CallOptions& options) {
-  NcclCore& core = *shared_.core;
-  MUSTER_TRY(const std::vector<Bytes> members,
-             host->AllGatherBytes(EncodeFields(core.group.rank(), NewId()), options));
-  std::vector<int> world_ranks;
-  uint64_t id = 0;  // the first member's
-  for (const Bytes& member : members) {
-    FieldReader reader(member);
+Result<NcclCommunicator::Members> NcclCommunicator::AgreeOnMembers(Communicator& part,
+                                                                   const CallOptions& options) const {
+  MUSTER_TRY(const std::vector<Bytes> all,
+             part.AllGatherBytes(EncodeFields(shared_.core->group.rank(), NewId()), options));
+  Members members;
+  for (const Bytes& one : all) {
+    FieldReader reader(one);
     uint64_t its_id = 0;
-    reader(world_ranks.emplace_back(), its_id);
-    if (world_ranks.size() == 1) id = its_id;
+    reader(members.world_ranks.emplace_back(), its_id);
+    if (members.world_ranks.size() == 1) members.id = its_id;
     MUSTER_CHECK(reader.Finish("part of a split"));
   }
-  auto live = std::make_shared<LiveComm>(core.nccl, core.cuda, comm, host->rank(), id);
-  if (!shared_.watchdog->Add(live)) {
-    MUSTER_CHECK(Usable());
-    return Fail(Code::kInternal, "the watchdog of NCCL has ended");
-  }
-  return std::make_unique<NcclCommunicator>(shared_, std::move(host), std::move(live),
-                                            std::move(world_ranks));
+  return members;
 }
 
 }  // namespace muster::nccl

@@ -19,12 +19,12 @@ Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Group& group, NcclPar
                                                            const NcclSettings& settings, Deadline deadline) {
   const std::shared_ptr<NcclCore> core(
       new NcclCore{group, std::move(parts.nccl), std::move(parts.cuda), settings});
-  MUSTER_TRY(NcclComm comm, StartNccl(*core, deadline));
-  auto live = std::make_shared<LiveComm>(core->nccl, core->cuda, comm, group.rank(), kNcclWorldCommunicator);
+  auto live = std::make_shared<LiveComm>(core->nccl, core->cuda, group.rank(), kNcclWorldCommunicator);
+  MUSTER_CHECK(StartNccl(*core, live, deadline));
   Result<std::shared_ptr<Watchdog>> watchdog = Watchdog::Start(core);
   if (!watchdog || !(*watchdog)->Add(live)) {
     const Error error = watchdog ? group.failure().value_or(Error{}) : watchdog.error();
-    AbortComm(*core, comm, error);
+    AbortAll(*core, {live}, error);
     return Fail(error);
   }
   std::vector<int> world_ranks(static_cast<size_t>(group.roster().size()));

@@ -70,6 +70,12 @@ void Operations::Finish(const std::deque<Entry>::iterator& entry) {
   entries_.erase(entry);
 }
 
+bool Operations::Many() const {
+  constexpr size_t kMany = 64;
+  const std::lock_guard lock(mutex_);
+  return entries_.size() >= kMany;
+}
+
 bool Operations::Sweep(CudaResult* health) {
   const std::lock_guard lock(mutex_);
   *health = CudaResult::kSuccess;

@@ -39,6 +39,8 @@ class Operations final : public ActivitySource {
   // they are over and the result is the reason. Nothing happens after Close: an abort may come between a launch and this.
   CudaResult Launched(const std::vector<Ticket>& tickets, CudaStream stream);
 
+  // 64 or more: the next operation sweeps before it begins. A Sweep asks CUDA about each, and the watchdog sweeps as well.
+  bool Many() const;
   // Removes completed operations. True if none remains. *health: kSuccess, or the GPU's error.
   bool Sweep(CudaResult* health);
   // Of those left after the last Sweep: the first one whose deadline has passed.

@@ -18,24 +18,18 @@ namespace {
 // The deadlines of all ranks are the same, except for the moments in which they left the exchange of the ids.
 constexpr Duration kReportGrace = std::chrono::seconds(3);
 
-// Owned by the thread that calls NCCL, which may be abandoned.
+// Owned by the thread that calls NCCL, which may be abandoned. `result` and `cuda_problem` are the waiting thread's when
+// that has returned.
 struct Attempt {
-  NcclComm comm = nullptr;
+  std::shared_ptr<LiveComm> live;
   NcclResult result = NcclResult::kInProgress;
   std::string cuda_problem;
   std::atomic<bool> entered = false;
-  // Set by the thread at its end, and by the waiting one when it stops waiting: the second has the
-  // communicator.
-  std::atomic_flag passed;
-  // The waiting thread's: all fields except `entered` are its own now.
-  bool back = false;
 };
 
-// The part of NCCL's start that cannot be polled: it loads its plugins, and CUDA makes the context. `back`
-// stays false if it did not return by the deadline, or before the group failed; the thread then aborts its
-// result.
-std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, Deadline deadline) {
-  auto attempt = std::make_shared<Attempt>();
+// False: NCCL did not return by the deadline, or before the group failed.
+bool Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::vector<NcclId> ids,
+          Deadline deadline) {
   const auto call = [attempt, nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
                      size = core.group.roster().size(), rank = core.group.rank(),
                      ids = std::move(ids)]() mutable {
@@ -44,22 +38,9 @@ std::shared_ptr<Attempt> Begin(const NcclCore& core, std::vector<NcclId> ids, De
       return;
     }
     attempt->entered = true;
-    attempt->result = nccl->Init(&attempt->comm, size, rank, ids);
-    if (!attempt->passed.test_and_set() || attempt->comm == nullptr) return;
-    [[maybe_unused]] const NcclResult aborted = nccl->Abort(attempt->comm);
+    attempt->result = attempt->live->Make([&](NcclComm* slot) { return nccl->Init(slot, size, rank, ids); });
   };
-  attempt->back = RunWithin(deadline, call, core.group.failure_fd()) || attempt->passed.test_and_set();
-  return attempt;
-}
-
-NcclResult AwaitInit(const NcclCore& core, Attempt& attempt, Deadline deadline) {
-  if (attempt.result != NcclResult::kInProgress) return attempt.result;
-  const auto ask = [&] {
-    NcclResult state = NcclResult::kSuccess;
-    const NcclResult asked = core.nccl->AsyncError(attempt.comm, &state);
-    return asked == NcclResult::kSuccess ? state : asked;
-  };
-  return Settle(ask, deadline, core.group.failure_fd());
+  return RunWithin(deadline, call, core.group.failure_fd());
 }
 
 constexpr std::string_view kRemedy =
@@ -85,10 +66,10 @@ tl::unexpected<Error> RefuseFor(const NcclCore& core, NcclResult result) {
                             ToString(core.nccl->version()), kRemedy));
 }
 
-StartReport Report(const NcclCore& core, const Attempt& attempt, NcclResult state) {
-  if (state == NcclResult::kSuccess) return {StartStage::kThrough, ""};
+StartReport Report(const NcclCore& core, const Attempt& attempt, bool through) {
+  if (through) return {StartStage::kThrough, ""};
   StartReport report;
-  if (attempt.back) {
+  if (attempt.live->begun()) {
     report.stage = StartStage::kWaiting;
   } else if (attempt.entered) {
     report.stage = StartStage::kNotReturned;
@@ -107,31 +88,27 @@ Status Compare(const NcclCore& core, const StartReport& mine, Deadline deadline)
 
 }  // namespace
 
-Result<NcclComm> StartNccl(const NcclCore& core, Deadline deadline) {
+Status StartNccl(const NcclCore& core, const std::shared_ptr<LiveComm>& live, Deadline deadline) {
   MUSTER_TRY(NcclTerms terms, ExchangeNcclIds(core.group, *core.nccl, "nccl ids", deadline));
   deadline = terms.deadline;
-  const std::shared_ptr<Attempt> attempt = Begin(core, std::move(terms.ids), deadline);
-  NcclResult state = NcclResult::kInProgress;
-  if (attempt->back) {
-    if (!attempt->cuda_problem.empty()) return Refuse(core, attempt->cuda_problem);
-    state = AwaitInit(core, *attempt, deadline);
-  }
+  const auto attempt = std::make_shared<Attempt>();
+  attempt->live = live;
+  const bool made = Make(core, attempt, std::move(terms.ids), deadline);
+  if (made && !attempt->cuda_problem.empty()) return Refuse(core, attempt->cuda_problem);
   Status all_through;
-  if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
-    all_through = RefuseFor(core, state);
+  if (made && attempt->result != NcclResult::kSuccess) {
+    all_through = RefuseFor(core, attempt->result);
   } else {
-    all_through = Compare(core, Report(core, *attempt, state), deadline);
+    all_through = Compare(core, Report(core, *attempt, made), deadline);
     if (!all_through) all_through = Fail(FailGroup(core.group, all_through.error()));
   }
   if (all_through) {
     // The thread that started NCCL was another one.
-    if (const CudaResult set = core.cuda->SetDevice(core.settings.device); set == CudaResult::kSuccess) {
-      return attempt->comm;
-    }
+    if (core.cuda->SetDevice(core.settings.device) == CudaResult::kSuccess) return {};
     all_through = Refuse(core, "its device cannot be used");
   }
-  if (attempt->back) AbortComm(core, attempt->comm, all_through.error());
-  return Fail(all_through.error());
+  AbortAll(core, {live}, all_through.error());
+  return all_through;
 }
 
 }  // namespace muster::nccl

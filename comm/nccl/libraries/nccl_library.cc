@@ -51,6 +51,8 @@ Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
 }
 
 NcclResult Of(ncclResult_t result) { return static_cast<NcclResult>(result); }
+// Some calls that do not block return success at their beginning.
+NcclResult EndOf(ncclResult_t result) { return result == ncclSuccess ? NcclResult::kInProgress : Of(result); }
 
 ncclDataType_t TypeOf(DataType type) {
   constexpr ncclDataType_t kTypes[] = {ncclInt8,    ncclUint8,    ncclInt32,   ncclInt64,  ncclUint64,
@@ -61,13 +63,6 @@ ncclDataType_t TypeOf(DataType type) {
 ncclRedOp_t OperationOf(ReduceOp operation) {
   constexpr ncclRedOp_t kOperations[] = {ncclSum, ncclProd, ncclMin, ncclMax, ncclAvg};
   return kOperations[static_cast<size_t>(operation)];
-}
-
-// No call waits for another rank.
-ncclConfig_t NonBlocking() {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  return config;
 }
 
 class NcclLibrary final : public NcclApi {
@@ -83,7 +78,7 @@ class NcclLibrary final : public NcclApi {
     return Of(result);
   }
   NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override {
-    ncclConfig_t config = NonBlocking();
+    ncclConfig_t config = Config();
     std::vector<ncclUniqueId> theirs(ids.size());
     for (size_t i = 0; i < ids.size(); ++i) std::memcpy(&theirs[i], ids[i].data(), sizeof theirs[i]);
     if (ids.size() == 1) return Of(f_.init(comm, size, theirs.front(), rank, &config));
@@ -91,11 +86,12 @@ class NcclLibrary final : public NcclApi {
     return Of(f_.init_scalable(comm, size, rank, static_cast<int>(ids.size()), theirs.data(), &config));
   }
   NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override {
-    ncclConfig_t config = NonBlocking();
-    return Of(f_.split(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, part, &config));
+    ncclConfig_t config = Config();
+    return EndOf(f_.split(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, part, &config));
   }
 
   bool HasInitScalable() const override { return f_.init_scalable != nullptr; }
+  bool DefersAborts() const override { return version_.AtLeast({2, 22, 0}); }
 
   NcclResult AsyncError(NcclComm comm, NcclResult* state) override {
     ncclResult_t theirs = ncclSuccess;
@@ -103,7 +99,7 @@ class NcclLibrary final : public NcclApi {
     *state = Of(theirs);
     return Of(result);
   }
-  NcclResult Finalize(NcclComm comm) override { return Of(f_.finalize(comm)); }
+  NcclResult Finalize(NcclComm comm) override { return EndOf(f_.finalize(comm)); }
   NcclResult Destroy(NcclComm comm) override { return Of(f_.destroy(comm)); }
   NcclResult Abort(NcclComm comm) override { return Of(f_.abort(comm)); }
 
@@ -143,6 +139,14 @@ class NcclLibrary final : public NcclApi {
   }
 
  private:
+  // Without blocking NCCL starts a thread for each launch. With it a call under way must be ended by an abort that does
+  // not free what the call uses.
+  ncclConfig_t Config() const {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = DefersAborts() ? 1 : 0;
+    return config;
+  }
+
   const NcclVersion version_;
   const Functions f_;
 };

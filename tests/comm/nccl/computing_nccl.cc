@@ -15,8 +15,11 @@ struct ncclComm {
   std::map<std::pair<std::string, int>, uint64_t>
       met;  // how often, by the kind of meeting and the rank in it
   muster::nccl::FakeCut cut;
-  int under_way = 0;     // launches
-  bool waiting = false;  // a call waits for other ranks
+  int under_way = 0;             // launches
+  int calls = 0;                 // threads that are in one
+  ncclComm* whole = nullptr;     // of a part that starts
+  ncclComm* starting = nullptr;  // the part
+  bool waiting = false;          // a call waits for other ranks
   bool freed = false;
   bool finalized = false;
   // The last call: in progress until AsyncError was called so often and nothing waits; then `then` happens.
@@ -102,6 +105,9 @@ NcclResult ComputingNccl::Begin(NcclComm comm, std::function<NcclResult()> wait,
     return NcclResult::kInvalidUsage;
   }
   if (comm->cut.cut) return NcclResult::kInternalError;
+  if (const auto broken = fabric_->async_errors.find(rank_); broken != fabric_->async_errors.end()) {
+    return broken->second.first;
+  }
   comm->in_progress = true;
   comm->asks = kAsks;
   comm->result = NcclResult::kSuccess;
@@ -121,6 +127,7 @@ NcclResult ComputingNccl::Begin(NcclComm comm, std::function<NcclResult()> wait,
 // With the fabric's mutex held, when nothing waits.
 NcclResult ComputingNccl::Conclude(NcclComm comm) {
   comm->in_progress = false;
+  if (comm->whole != nullptr) std::exchange(comm->whole, nullptr)->starting = nullptr;
   const auto then = std::exchange(comm->then, nullptr);
   if (comm->result != NcclResult::kSuccess) {
     comm->broken = comm->result;
@@ -133,17 +140,18 @@ NcclResult ComputingNccl::Conclude(NcclComm comm) {
 NcclResult ComputingNccl::Settle(NcclComm comm, NcclResult begun) {
   if (!blocking || begun != NcclResult::kInProgress) return begun;
   std::unique_lock lock(fabric_->mutex);
+  ++comm->calls;
   fabric_->changed.wait(lock, [comm] { return !comm->waiting; });
+  --comm->calls;
   return Conclude(comm);
 }
 
 // With the fabric's mutex held. The communicator is kept while the fabric lives: a use after its end does no
 // harm, and is counted.
-NcclResult ComputingNccl::Start(NcclComm* out, ncclComm&& made, bool joins, bool ends) {
+NcclComm ComputingNccl::Start(ncclComm&& made, bool joins, bool ends) {
   const auto comm = std::make_shared<ncclComm>(std::move(made));
   ++fabric_->living;
   fabric_->comms.push_back(comm);
-  *out = comm.get();
   const auto join = [fabric = fabric_, comm = comm.get(), call = Next(*comm, "join"), joins, ends] {
     const NcclResult joined = joins ? Join(*fabric, call, comm->gpu, comm->cut) : NcclResult::kSuccess;
     if (joins && ends) return joined;
@@ -151,8 +159,11 @@ NcclResult ComputingNccl::Start(NcclComm* out, ncclComm&& made, bool joins, bool
     fabric->changed.wait(lock, [comm] { return comm->cut.cut; });
     return NcclResult::kInternalError;
   };
-  return Begin(comm.get(), join, {});
+  [[maybe_unused]] const NcclResult begun = Begin(comm.get(), join, {});
+  return comm.get();
 }
+
+void Store(NcclComm* at, NcclComm comm) { __atomic_store_n(at, comm, __ATOMIC_RELEASE); }
 
 NcclResult ComputingNccl::Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) {
   std::string ring;
@@ -160,11 +171,11 @@ NcclResult ComputingNccl::Init(NcclComm* comm, int size, int rank, std::vector<N
   std::unique_lock lock(fabric_->mutex);
   if (fabric_->blocks_in_start.contains(rank_)) fabric_->Hang(lock);
   if (fabric_->fails_at_start.contains(rank_)) return NcclResult::kUnhandledCudaError;
-  const NcclResult begun =
-      Start(comm, {std::move(ring), static_cast<size_t>(size), rank, gpu_.name(rank)},
-            !fabric_->never_joins.contains(rank_), !fabric_->never_through.contains(rank_));
+  NcclComm made = Start({std::move(ring), static_cast<size_t>(size), rank, gpu_.name(rank)},
+                        !fabric_->never_joins.contains(rank_), !fabric_->never_through.contains(rank_));
+  Store(comm, made);
   lock.unlock();
-  return Settle(*comm, begun);
+  return Settle(made, NcclResult::kInProgress);
 }
 
 NcclResult ComputingNccl::Split(NcclComm comm, int color, int key, NcclComm* part) {
@@ -173,7 +184,8 @@ NcclResult ComputingNccl::Split(NcclComm comm, int color, int key, NcclComm* par
   const auto all = std::make_shared<std::vector<Choice>>(comm->size);
   const FakeCall call = Next(*comm, "split", Gather(mine.get(), all->data(), sizeof *mine));
   const auto meet = [fabric = fabric_, comm, call, mine] { return fabric->Run({call}, comm->cut); };
-  const NcclResult begun = Begin(comm, meet, [this, comm, all, mine, part, ring = call.meeting] {
+  const auto made = std::make_shared<NcclComm>(nullptr);
+  const NcclResult begun = Begin(comm, meet, [this, comm, all, mine, made, part, ring = call.meeting] {
     if (mine->color < 0) return;
     std::vector<std::pair<int, int>> members;  // key, rank
     for (int rank = 0; const Choice& choice : *all) {
@@ -182,16 +194,24 @@ NcclResult ComputingNccl::Split(NcclComm comm, int color, int key, NcclComm* par
     }
     std::ranges::sort(members);
     const auto found = std::ranges::find(members, std::pair(mine->key, comm->rank));
-    [[maybe_unused]] const NcclResult started =
-        Start(part,
-              {ring + "." + std::to_string(mine->color), members.size(),
-               static_cast<int>(found - members.begin()), comm->gpu},
-              true, !fabric_->never_splits.contains(rank_));
+    *made = Start({ring + "." + std::to_string(mine->color), members.size(),
+                   static_cast<int>(found - members.begin()), comm->gpu},
+                  true, !fabric_->never_splits.contains(rank_));
+    (*made)->whole = comm;
+    comm->starting = *made;
+    if (!blocking) Store(part, *made);
   });
+  ++comm->calls;
   lock.unlock();
-  if (!blocking) return begun == NcclResult::kInProgress ? NcclResult::kSuccess : begun;
-  const NcclResult split = Settle(comm, begun);
-  return *part != nullptr ? Settle(*part, NcclResult::kInProgress) : split;
+  NcclResult result = Settle(comm, begun);
+  // As NCCL: it is there after a failure too.
+  if (blocking && *made != nullptr) {
+    result = Settle(*made, NcclResult::kInProgress);
+    Store(part, *made);
+  }
+  lock.lock();
+  --comm->calls;
+  return result;
 }
 
 NcclResult ComputingNccl::AsyncError(NcclComm comm, NcclResult* state) {
@@ -237,25 +257,28 @@ NcclResult ComputingNccl::Destroy(NcclComm comm) {
 }
 
 NcclResult ComputingNccl::Abort(NcclComm comm) {
+  {
+    const std::lock_guard lock(fabric_->mutex);
+    if (comm->freed) ++fabric_->misuses;
+    fabric_->Cut(comm->cut);
+    if (comm->starting != nullptr) fabric_->Cut(comm->starting->cut);
+  }
   Grouped& grouped = OfThisThread();
-  if (grouped.depth == 0) return AbortAll({comm});
+  if (grouped.depth == 0) return Free({comm});
   grouped.aborts.push_back(comm);
   return NcclResult::kSuccess;
 }
 
-NcclResult ComputingNccl::AbortAll(const std::vector<NcclComm>& comms) {
+NcclResult ComputingNccl::Free(const std::vector<NcclComm>& aborted) {
   std::unique_lock lock(fabric_->mutex);
-  for (NcclComm comm : comms) {
-    if (comm->freed) ++fabric_->misuses;
-    fabric_->Cut(comm->cut);
-  }
   if (fabric_->hangs_in_abort.contains(rank_)) fabric_->Hang(lock);
-  for (NcclComm comm : comms) {
+  for (NcclComm comm : aborted) {
     fabric_->changed.wait(lock, [comm] { return comm->under_way == 0 && !comm->waiting; });
+    if (comm->calls > 0) ++fabric_->misuses;
     comm->freed = true;
     --fabric_->living;
   }
-  fabric_->aborted_together.push_back(static_cast<int>(comms.size()));
+  fabric_->aborted_together.push_back(static_cast<int>(aborted.size()));
   fabric_->changed.notify_all();
   if (rank_ == 0) fabric_->order.push_back("abort");
   return NcclResult::kSuccess;
@@ -273,7 +296,7 @@ NcclResult ComputingNccl::GroupEnd() {
   const std::vector<NcclComm> aborts = std::exchange(grouped.aborts, {});
   NcclResult result = NcclResult::kSuccess;
   if (!tasks.empty()) result = LaunchAll(tasks);
-  if (!aborts.empty()) result = AbortAll(aborts);
+  if (!aborts.empty()) result = Free(aborts);
   return result;
 }
 
@@ -295,9 +318,16 @@ NcclResult ComputingNccl::LaunchAll(const Tasks& tasks) {
   NcclResult result = NcclResult::kSuccess;
   for (const auto& [comm, streams] : launches) {
     std::unique_lock lock(fabric_->mutex);
-    result = Begin(comm, {}, [this, comm = comm, streams = streams] {
-      for (const auto& [stream, calls] : streams) Enqueue(comm, stream, calls);
-    });
+    const auto connect = [fabric = fabric_, comm = comm] {
+      std::unique_lock waiting(fabric->mutex);
+      fabric->changed.wait(waiting, [comm] { return comm->cut.cut; });
+      return NcclResult::kInternalError;
+    };
+    const bool never = fabric_->never_connects.contains(rank_);
+    result =
+        Begin(comm, never ? connect : std::function<NcclResult()>(), [this, comm = comm, streams = streams] {
+          for (const auto& [stream, calls] : streams) Enqueue(comm, stream, calls);
+        });
     lock.unlock();
     result = Settle(comm, result);
   }

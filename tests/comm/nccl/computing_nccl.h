@@ -1,9 +1,9 @@
 // An NCCL that computes, for one rank of a test's process; as a library: tests/gpu/standin. Its communicators
 // meet those of the other ranks in a FakeFabric; their operations run on the streams of a ComputingCuda.
 //
-// It does not block, as the real one with `blocking` off: a call is in progress until AsyncError was called a
-// few times, and nothing is launched before that. It fails as the fabric is set, and counts calls that the
-// real one forbids (FakeFabric::misuses).
+// With `blocking` off a call is in progress until AsyncError was called a few times, and nothing is launched
+// before that. It fails as the fabric is set, and counts calls that the real one forbids
+// (FakeFabric::misuses).
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class ComputingNccl final : public NcclApi {
   };
 
   NcclVersion claimed = {2, 32, 3};
-  std::atomic<bool> blocking = false;  // calls return when they are done
+  std::atomic<bool> blocking = true;  // calls return when they are done
 
   // `rank`: of the first communicator. Without `cuda` it can only draw ids.
   explicit ComputingNccl(std::shared_ptr<FakeFabric> fabric, std::shared_ptr<ComputingCuda> cuda = nullptr,
@@ -41,6 +41,7 @@ class ComputingNccl final : public NcclApi {
   NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override;
   NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override;
   bool HasInitScalable() const override { return claimed.AtLeast({2, 23, 0}); }
+  bool DefersAborts() const override { return claimed.AtLeast({2, 22, 0}); }
   NcclResult AsyncError(NcclComm comm, NcclResult* state) override;
   NcclResult Finalize(NcclComm comm) override;
   NcclResult Destroy(NcclComm comm) override;
@@ -65,7 +66,7 @@ class ComputingNccl final : public NcclApi {
   // With the fabric's mutex held. `wait`, if any, may block: it runs in a thread, without the mutex.
   // `then` follows with it.
   NcclResult Begin(NcclComm comm, std::function<NcclResult()> wait, std::function<void()> then);
-  NcclResult Start(NcclComm* out, ncclComm&& made, bool joins, bool ends);
+  NcclComm Start(ncclComm&& made, bool joins, bool ends);
   NcclResult Conclude(NcclComm comm);
   // Without the mutex: if calls block, waits for one that has begun.
   NcclResult Settle(NcclComm comm, NcclResult begun);
@@ -75,7 +76,7 @@ class ComputingNccl final : public NcclApi {
                  const FakeKernel& kernel);
   NcclResult LaunchAll(const Tasks& tasks);
   void Enqueue(NcclComm comm, CudaStream stream, std::vector<FakeCall> calls);
-  NcclResult AbortAll(const std::vector<NcclComm>& comms);
+  NcclResult Free(const std::vector<NcclComm>& aborted);
 
   const std::shared_ptr<FakeFabric> fabric_;
   const Gpu gpu_;

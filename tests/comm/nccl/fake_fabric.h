@@ -56,10 +56,13 @@ class FakeFabric {
   std::mutex mutex;
   std::condition_variable changed;
 
+  NcclVersion version = {2, 32, 3};  // before 2.22 its calls do not block
+
   // ---- Faults, by rank of the first communicator.
   std::set<int> never_joins;                  // its start waits for ever, and so does that of all ranks
   std::set<int> never_through;                // its own start alone
   std::set<int> never_splits;                 // the part is there, and starts for ever
+  std::set<int> never_connects;               // its launches wait for ever
   std::set<int> blocks_in_start;              // the call itself does not come back before Release
   std::map<int, std::string> draws_no_id;     // NCCL's last error
   std::map<int, std::string> fails_at_start;  // the same
@@ -73,7 +76,7 @@ class FakeFabric {
 
   // ---- What tests look at.
   // Calls that the real NCCL would not have survived: on a communicator that is freed, or before the last
-  // call was done.
+  // call was done; and a communicator freed while a thread was in a call on it.
   int misuses = 0;
   int living = 0;                     // communicators neither destroyed nor aborted
   std::vector<int> aborted_together;  // sizes of the groups of aborts

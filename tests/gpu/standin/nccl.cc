@@ -102,7 +102,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
 }
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t*) {
   *part = nullptr;
-  return Of(Nccl().Split(comm, color, key, part));
+  const NcclResult split = Nccl().Split(comm, color, key, part);
+  return Of(split == NcclResult::kInProgress ? NcclResult::kSuccess : split);
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   NcclResult found = NcclResult::kSuccess;

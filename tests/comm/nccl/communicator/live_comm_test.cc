@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
 #include <future>
 #include <thread>
 
@@ -12,63 +10,82 @@
 namespace muster::nccl {
 namespace {
 
+NcclResult Succeed(NcclComm) { return NcclResult::kSuccess; }
+
 class LiveCommTest : public testing::Test {
  protected:
-  static NcclComm Handle(int& object) { return reinterpret_cast<NcclComm>(&object); }
+  NcclResult Make() {
+    return live_.Make([this](NcclComm* slot) {
+      std::vector<NcclId> ids(1);
+      return nccl_->Init(slot, 1, 0, ids);
+    });
+  }
 
-  int whole_ = 0, part_ = 0;
-  LiveComm live_{std::make_shared<ComputingNccl>(std::make_shared<FakeFabric>()),
-                 std::make_shared<ComputingCuda>(), Handle(whole_), 0, 1};
+  const std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
+  const std::shared_ptr<ComputingNccl> nccl_ = std::make_shared<ComputingNccl>(fabric_);
+  LiveComm live_{nccl_, std::make_shared<ComputingCuda>(), 0, 1};
 };
 
 TEST_F(LiveCommTest, IsTakenOnce) {
-  EXPECT_EQ(live_.Take(), Handle(whole_));
+  ASSERT_EQ(Make(), NcclResult::kSuccess);
+  EXPECT_EQ(live_.Call(Succeed), NcclResult::kSuccess);
+  EXPECT_EQ(live_.State(), NcclResult::kSuccess);
+  EXPECT_NE(live_.Take(), nullptr);
   EXPECT_EQ(live_.Take(), nullptr);
-  EXPECT_EQ(live_.Call([](NcclComm) { return NcclResult::kSuccess; }), NcclResult::kInvalidUsage);
+  EXPECT_EQ(live_.Call(Succeed), NcclResult::kInvalidUsage);
+  EXPECT_EQ(live_.State(), NcclResult::kInvalidUsage);
+  EXPECT_TRUE(live_.begun());
 }
 
-TEST_F(LiveCommTest, ItsPartsAreTakenWithIt) {
-  NcclComm* slot = live_.NewSlot();
-  *slot = Handle(part_);
-  EXPECT_EQ(live_.TakeParts(), std::vector<NcclComm>{Handle(part_)});
-  EXPECT_EQ(live_.TakePart(slot), nullptr);
+TEST_F(LiveCommTest, IsInProgressUntilItIsMade) {
+  EXPECT_FALSE(live_.begun());
+  EXPECT_EQ(live_.State(), NcclResult::kInProgress);
 }
 
-// A call that hangs longer than Take waits for it. Its end is not an event of this thread's: that would order what
-// both touch, and ThreadSanitizer could not see that nothing else does.
-class HungCall {
- public:
-  HungCall(LiveComm& live, const std::function<void()>& then)
-      : thread_([this, &live, then] {
-          live.Call([this](NcclComm) {
-            begun_.set_value();
-            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-            return NcclResult::kSuccess;
-          });
-          then();
-        }) {
-    begun_.get_future().wait();
-  }
-  ~HungCall() { thread_.join(); }
-  HungCall(const HungCall&) = delete;
-  HungCall& operator=(const HungCall&) = delete;
+TEST_F(LiveCommTest, WaitsForACallThatDoesNotBlock) {
+  nccl_->blocking = false;
+  ASSERT_EQ(Make(), NcclResult::kSuccess);
+  EXPECT_EQ(live_.Call([this](NcclComm comm) { return nccl_->Finalize(comm); }), NcclResult::kSuccess);
+  EXPECT_EQ(live_.State(), NcclResult::kSuccess);
+}
 
- private:
-  std::promise<void> begun_;
-  std::thread thread_;
-};
-
-TEST_F(LiveCommTest, IsTakenFromACallThatHangs) {
-  const HungCall hung(live_, [this] {
-    EXPECT_EQ(live_.Call([](NcclComm) { return NcclResult::kSuccess; }), NcclResult::kInvalidUsage);
+TEST_F(LiveCommTest, ACallThatDoesNotBlockEndsWhenItIsTaken) {
+  nccl_->blocking = false;
+  fabric_->never_through = {0};
+  std::thread taker([this] {
+    while (!live_.begun()) std::this_thread::yield();
+    NcclComm comm = live_.Take();
+    live_.AwaitCall();
+    EXPECT_EQ(nccl_->Abort(comm), NcclResult::kSuccess);
   });
-  EXPECT_EQ(live_.Take(), Handle(whole_));
+  EXPECT_EQ(Make(), NcclResult::kInvalidUsage);
+  taker.join();
+  EXPECT_EQ(fabric_->misuses, 0);
 }
 
-TEST_F(LiveCommTest, ItsPartsAreTakenWhileACallHangs) {
-  *live_.NewSlot() = Handle(part_);
-  const HungCall hung(live_, [this] { EXPECT_NE(live_.NewSlot(), nullptr); });
-  EXPECT_EQ(live_.TakeParts(), std::vector<NcclComm>{Handle(part_)});
+// Neither waits for it: an abort ends it.
+TEST_F(LiveCommTest, ItsStateAndItselfAreHadDuringACall) {
+  ASSERT_EQ(Make(), NcclResult::kSuccess);
+  std::promise<void> begun, end;
+  std::thread caller([&] {
+    live_.Call([&](NcclComm) {
+      begun.set_value();
+      end.get_future().wait();
+      return NcclResult::kSuccess;
+    });
+  });
+  begun.get_future().wait();
+  EXPECT_EQ(live_.State(), NcclResult::kInProgress);
+  EXPECT_NE(live_.Take(), nullptr);
+  end.set_value();
+  live_.AwaitCall();
+  caller.join();
+}
+
+TEST_F(LiveCommTest, IsAbortedIfItIsMadeTooLate) {
+  EXPECT_EQ(live_.Take(), nullptr);
+  EXPECT_EQ(Make(), NcclResult::kInvalidUsage);
+  EXPECT_EQ(fabric_->living, 0);
 }
 
 }  // namespace
