@@ -140,7 +140,7 @@ class Judgement {
           root.failure->message.find("fell silent") == std::string::npos)
         continue;
       const Time due = fault.at + liveness.dead_after + 2 * liveness.heartbeat + kSilentNodesKnown;
-      if (root.ended_at > due) Add(fmt::format("lingers: {}", Name(root)));
+      if (root.ended_at > due && !LivingRanksLackRoster()) Add(fmt::format("lingers: {}", Name(root)));
       JudgeReportsTo(root, {lost.begin(), lost.end()});
     }
   }
@@ -197,6 +197,13 @@ class Judgement {
       if (plan.launch != launch || plan.node == 0 || leader.process == nullptr) return false;
       const Outcome* const above = FindKilled(leader);
       return above != nullptr && PlanOf(*above).node == 0;
+    });
+  }
+  // The node lost power before it had passed the roster on. No heartbeat reports that to the ranks behind it; keep-alive does after
+  // 30 s, the default of liveness.dead_after (comm/rendezvous/tree.md, "Exit reports"). Scenarios have 1 to 6 s.
+  bool LivingRanksLackRoster() const {
+    return std::ranges::any_of(outcomes_, [](const Outcome& outcome) {
+      return outcome.process != nullptr && !outcome.process->killed && !outcome.formed;
     });
   }
   // The process above, if it was killed.
