@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bootstrap/process/child.h"
@@ -60,6 +61,9 @@ inline ChildOptions Shell(const std::string& script) {
 inline std::unique_ptr<Child> Started(const ChildOptions& options) {
   auto child = Child::Start(options);
   EXPECT_TRUE(child) << child.error().error.message;
+  // ThreadSanitizer makes a fork of vfork: the program may not have its process group yet, which signals go to.
+  while (child && options.own_process_group && getpgid((*child)->pid()) == getpgrp())
+    std::this_thread::yield();
   return child ? *std::move(child) : nullptr;
 }
 
