@@ -30,7 +30,7 @@ DataOptions MakeDataOptions(const Environment& environment, const config::Config
   if (config.backend != Backend::kSocket) options.interfaces = net::ChosenInterfaces(pattern);
   options.route_nccl_log = !environment.Has("NCCL_DEBUG_FILE");
   const std::string blocking = value("NCCL_COMM_BLOCKING");
-  options.nccl_calls_block = !blocking.empty() && blocking != "0";
+  options.nccl_not_blocking = !blocking.empty() && blocking != "1";
   options.gpu = nccl::RealSurroundings(LibraryPlacesIn(environment), value("CUDA_VISIBLE_DEVICES"));
   return options;
 }

@@ -72,7 +72,7 @@ Result<bool> TakesHostMemoryOnly(const Group& group, const Received& received, B
 Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const DataOptions& options,
                          Deadline deadline) {
   const nccl::NcclRequest request{options.backend,    options.nccl,           options.timeouts,
-                                  options.interfaces, options.route_nccl_log, options.nccl_calls_block,
+                                  options.interfaces, options.route_nccl_log, options.nccl_not_blocking,
                                   options.protect};
   MUSTER_TRY(nccl::ChosenBackend chosen,
              nccl::TakeNcclWhereAgreed(group, std::move(host), options.gpu, request, deadline));

@@ -24,7 +24,7 @@ struct DataOptions {
   NcclOptions nccl;
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_nccl_log = true;           // off: NCCL_DEBUG_FILE is the user's own
-  bool nccl_calls_block = false;        // NCCL_COMM_BLOCKING is set; it is unset
+  bool nccl_not_blocking = false;       // by NCCL_COMM_BLOCKING, which is unset
   nccl::GpuSurroundings gpu = nccl::RealSurroundings({}, "");
 };
 

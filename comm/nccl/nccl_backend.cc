@@ -35,11 +35,11 @@ void PrepareNccl(const NcclRequest& request, int rank) {
     }
   }
   SetUnsetVariables(variables);
-  if (!request.calls_block) return;
+  if (!request.not_blocking) return;
   // Once for all ranks.
   Log(rank == 0 ? LogLevel::kWarning : LogLevel::kDebug,
-      "NCCL_COMM_BLOCKING is removed from the ranks' environment: before NCCL 2.22 a call that blocks cannot "
-      "be ended; unset it");
+      "NCCL_COMM_BLOCKING is removed from the ranks' environment: muster needs NCCL's calls to block; unset "
+      "it");
   UnsetCommBlocking();
 }
 

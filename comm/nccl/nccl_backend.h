@@ -33,7 +33,7 @@ struct NcclRequest {
   TimeoutOptions timeouts;
   std::vector<std::string> interfaces;  // for NCCL's sockets; empty: it chooses
   bool route_log = true;                // off: NCCL_DEBUG_FILE is the user's own
-  bool calls_block = false;             // NCCL_COMM_BLOCKING is set; it is unset
+  bool not_blocking = false;            // by NCCL_COMM_BLOCKING, which is unset
   Protect protect = Protect::kControl;
 };
 

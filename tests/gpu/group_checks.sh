@@ -86,19 +86,19 @@ after() {
 # rank_dies [first]
 rank_dies() {
   local rank
-  lost 4 "dies${1+ first}"
+  lost 4 "dies${1:+ first}"
   for rank in 0 1 2; do
     expect "exit code of rank $rank" "${codes[$rank]}" 69 || fail "$(cat "$files/rank$rank")"
     expect_like "message of rank $rank" "$(grep "^$rank " "$files/rank$rank")" "$rank * rank 3 on * ended without leaving its group"
   done
-  after "a rank was killed in ${1-an} AllReduce: all others had left it with its name"
+  after "a rank was killed in ${1:+the }${1:-an} AllReduce: all others had left it with its name"
 }
 rank_is_absent() {
   local rank patience=5000
-  lost 2 "absent${1+ first}" MUSTER_TIMEOUTS_COLLECTIVE=5s
+  lost 2 "absent${1:+ first}" MUSTER_TIMEOUTS_COLLECTIVE=5s
   expect 'exit code of rank 0' "${codes[0]}" 75 || fail "$(cat "$files"/rank?)"
   expect_like 'message of rank 0' "$(grep '^0 ' "$files/rank0")" '0 * AllReduce* of NCCL did not finish within 5s on rank 0 *waiting for rank 1 *'
-  after "a rank did not call ${1-an} AllReduce (limit 5 s): all ranks had returned"
+  after "a rank did not call ${1:+the }${1:-an} AllReduce (limit 5 s): all ranks had returned"
 }
 # Whether the process of a hung GPU can end is the driver's: this has its time.
 rank_hangs() {

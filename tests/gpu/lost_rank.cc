@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
 #include "bootstrap/bootstrap.h"
 #include "tests/gpu/device.h"
@@ -30,7 +31,9 @@ Status Sum(Communicator& group, const Device& device, const DeviceArray& array) 
   return group.AllReduce(all, all, ReduceOp::kSum, device.options());
 }
 
-Status Lose(std::string_view how, Communicator& group, const Device& device) {
+Status Lose(std::string_view how, bool first, Communicator& group, const Device& device) {
+  // Nothing but time shows that its peers are in NCCL's own call.
+  if (first) std::this_thread::sleep_for(std::chrono::milliseconds(500));
   Say(group.rank(), "is lost");
   if (how == "dies") std::raise(SIGKILL);
   if (how == "hung") return LaunchEndlessKernel(device.stream());
@@ -47,9 +50,11 @@ Status Run(std::string_view how, bool first) {
     MUSTER_CHECK(group->Synchronize());
   }
   if (group->rank() == group->size() - 1) {
-    if (how == "dies" && !first) MUSTER_CHECK(group->Barrier());
-    MUSTER_CHECK(Lose(how, *group, device));
+    if (how == "dies") MUSTER_CHECK(group->Barrier());
+    MUSTER_CHECK(Lose(how, first, *group, device));
   }
+  // In the first one its peers wait inside the call.
+  if (how == "dies" && first) MUSTER_CHECK(group->Barrier());
   Status waited = Sum(*group, device, array);
   // From here on its peers are in it. This may receive a death before the wait does.
   if (how == "dies" && !first) [[maybe_unused]]

@@ -14,10 +14,6 @@ namespace {
 
 using Comms = std::vector<std::shared_ptr<LiveComm>>;
 
-void AwaitCalls(const Comms& comms) {
-  for (const std::shared_ptr<LiveComm>& live : comms) live->AwaitCall();
-}
-
 void AwaitReach(const Comms& comms) {
   for (const std::shared_ptr<LiveComm>& live : comms) {
     const auto ask = [&] { return live->out_of_reach() ? NcclResult::kInProgress : NcclResult::kSuccess; };
@@ -35,12 +31,10 @@ std::vector<NcclComm> TakeAll(const Comms& comms) {
 
 // An abort ends all calls on a communicator, and frees it at the end of the group: by then they must have returned.
 void AbortInOneGroup(NcclApi& nccl, const std::vector<NcclComm>& taken, const Comms& comms) {
-  const bool defers = nccl.DefersAborts();
-  if (!defers) AwaitCalls(comms);
   // The result of an abort changes nothing: there is no alternative.
   [[maybe_unused]] NcclResult result = nccl.GroupStart();
   for (NcclComm comm : taken) result = nccl.Abort(comm);
-  if (defers) AwaitCalls(comms);
+  for (const std::shared_ptr<LiveComm>& live : comms) live->AwaitCall();
   result = nccl.GroupEnd();
 }
 
@@ -66,8 +60,9 @@ bool AbortAll(const NcclCore& core, const Comms& comms, const Error& cause) {
     } while (!taken.empty());
   };
   const bool leaves = std::ranges::any_of(comms, [](const auto& live) { return live->out_of_reach(); });
-  const bool back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), abort) || leaves;
+  const bool back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), abort);
   for (const std::shared_ptr<LiveComm>& live : comms) live->operations()->Close();
+  if (leaves) return true;
   if (back) {
     LogDebug("NCCL was aborted within {}", FormatSeconds(Clock::now() - began));
     return true;

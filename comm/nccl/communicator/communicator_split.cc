@@ -71,7 +71,6 @@ Status NcclCommunicator::SplitNccl(int color, int key, const std::shared_ptr<Liv
                       device = core.settings.device] {
     [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
     *result = whole->Call([&](NcclComm comm) { return nccl->Split(comm, color, key, part->slot()); });
-    if (*result == NcclResult::kSuccess && color >= 0) *result = part->AwaitMade();
   };
   const bool back = RunWithin(deadline, split, core.group.failure_fd());
   if (back && *result == NcclResult::kSuccess) return {};

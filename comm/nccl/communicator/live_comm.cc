@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "comm/nccl/communicator/settle.h"
-
 namespace muster::nccl {
 
 LiveComm::LiveComm(std::shared_ptr<NcclApi> nccl, std::shared_ptr<CudaApi> cuda, int rank, uint64_t id)
@@ -14,45 +12,58 @@ LiveComm::LiveComm(std::shared_ptr<NcclApi> nccl, std::shared_ptr<CudaApi> cuda,
 
 NcclResult LiveComm::Make(const std::function<NcclResult(NcclComm*)>& make) {
   const std::lock_guard lock(calls_);
-  making_ = true;
-  const NcclResult made = taken_ ? NcclResult::kInvalidUsage : Finish(make(&comm_));
-  making_ = false;
-  if (!taken_) return made;
-  // No other thread has its handle.
-  if (NcclComm late = Take()) [[maybe_unused]]
+  {
+    const std::lock_guard state(state_);
+    if (taken_) return NcclResult::kInvalidUsage;
+    making_ = true;
+  }
+  const NcclResult made = make(&comm_);
+  NcclComm late = nullptr;
+  {
+    const std::lock_guard state(state_);
+    making_ = false;
+    if (!taken_) return made;
+    late = Claim();
+  }
+  if (late != nullptr) [[maybe_unused]]
     const NcclResult aborted = nccl_->Abort(late);
   return NcclResult::kInvalidUsage;
 }
 
-NcclResult LiveComm::AwaitMade() {
-  const std::lock_guard lock(calls_);
-  return Finish(NcclResult::kInProgress);
+bool LiveComm::out_of_reach() const {
+  const std::lock_guard state(state_);
+  return making_ && !begun();
 }
 
-NcclResult LiveComm::Finish(NcclResult result) {
-  if (result != NcclResult::kInProgress) return result;
-  return Settle([this] { return Ask(); }, Deadline::Never(), -1);
-}
-
-NcclResult LiveComm::State() {
+bool LiveComm::InCall() {
   const std::unique_lock lock(calls_, std::try_to_lock);
-  return lock ? Ask() : NcclResult::kInProgress;
+  return !lock;
 }
 
-NcclResult LiveComm::Ask() {
+NcclComm LiveComm::Present() const {
+  const std::lock_guard state(state_);
+  return taken_ ? nullptr : Written();
+}
+
+NcclResult LiveComm::State() const {
+  const std::lock_guard lock(state_);
   if (taken_) return NcclResult::kInvalidUsage;
   NcclComm comm = Written();
-  if (comm == nullptr) return NcclResult::kInProgress;
+  if (making_ || comm == nullptr) return NcclResult::kInProgress;
   NcclResult state = NcclResult::kSuccess;
   const NcclResult asked = nccl_->AsyncError(comm, &state);
   return asked == NcclResult::kSuccess ? state : asked;
 }
 
+NcclComm LiveComm::Claim() {
+  NcclComm comm = Written();
+  return comm != nullptr && !std::exchange(claimed_, true) ? comm : nullptr;
+}
+
 NcclComm LiveComm::Take() {
+  const std::lock_guard state(state_);
   taken_ = true;
-  NcclComm comm = __atomic_exchange_n(&comm_, nullptr, __ATOMIC_ACQ_REL);
-  if (comm != nullptr) begun_ = true;
-  return comm;
+  return Claim();
 }
 
 }  // namespace muster::nccl

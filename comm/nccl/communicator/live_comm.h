@@ -1,11 +1,10 @@
 // One communicator of NCCL in this process, from the call that makes it to its end: guards calls to it, and has the
 // operations under way. Shared by the Communicator that uses it and the watchdog that may abort it.
 //
-// Threads: any. calls_ is held for one call of NCCL, or one group of them, at a time. Such a call may wait for other
-// ranks (nccl_api.h), so neither State nor Take waits for calls_.
+// Threads: any. One call of NCCL, or one group of them, is under way at a time. Such a call may wait for other ranks
+// (nccl_api.h), so nothing but Make, Call and AwaitCall waits for it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,27 +25,27 @@ class LiveComm {
   uint64_t id() const { return id_; }
   const std::shared_ptr<Operations>& operations() const { return operations_; }
 
-  // make(slot): a call that makes it, and writes to the slot at any time until it is done. BLOCKS until then, or, for
-  // calls that do not block, until it is taken. kInvalidUsage if it is taken: what is made after that is aborted here.
+  // make(slot): a call that makes it, and writes to the slot at any time. BLOCKS until it returns. kInvalidUsage if it
+  // was taken before or meanwhile: what is made after that is aborted here.
   NcclResult Make(const std::function<NcclResult(NcclComm* slot)>& make);
-  // The same for a call that another communicator makes: its part in a split.
+  // The same for a call on another communicator, which makes it: a part in a split.
   NcclComm* slot() { return &comm_; }
-  NcclResult AwaitMade();
   // NCCL has written to the slot.
-  bool begun() const { return begun_ || Written() != nullptr; }
-  // Make has been called, and NCCL has not written to the slot: that call cannot be ended now.
-  bool out_of_reach() const { return making_ && !begun(); }
+  bool begun() const { return Written() != nullptr; }
+  // Make is under way, and NCCL has not written to the slot: that call cannot be ended now.
+  bool out_of_reach() const;
 
-  // function(comm). BLOCKS until that is done; kInvalidUsage if it is taken away before that, or was.
+  // function(comm), or kInvalidUsage if it was taken. BLOCKS until that returns.
   template <typename Function>
   NcclResult Call(const Function& function) {
     const std::lock_guard lock(calls_);
     const NcclComm comm = Present();
-    return comm == nullptr ? NcclResult::kInvalidUsage : Finish(function(comm));
+    return comm == nullptr ? NcclResult::kInvalidUsage : function(comm);
   }
-  // Its state (NcclApi::AsyncError): kInProgress, also while it is made or another thread is in a call; kSuccess; or the
-  // error; kInvalidUsage if it was taken.
-  NcclResult State();
+  // Make or Call is under way.
+  bool InCall();
+  // Its state (NcclApi::AsyncError): kInProgress while it is made; kInvalidUsage if it was taken.
+  NcclResult State() const;
 
   // From now on no call is made; the result is the caller's to destroy or abort, and null if there is none (yet). A call
   // under way still uses it: NCCL's abort ends it.
@@ -55,21 +54,21 @@ class LiveComm {
   void AwaitCall() { const std::lock_guard lock(calls_); }
 
  private:
-  // NCCL's own threads write there.
+  // NCCL's own threads write there, and read it until the call that makes it returns.
   NcclComm Written() const { return __atomic_load_n(&comm_, __ATOMIC_ACQUIRE); }
-  NcclComm Present() const { return taken_ ? nullptr : Written(); }
-  // With calls_ held: the result of a call that does not block, when it is done.
-  NcclResult Finish(NcclResult result);
-  NcclResult Ask();
+  NcclComm Present() const;
+  // With state_ held.
+  NcclComm Claim();
 
   const std::shared_ptr<NcclApi> nccl_;
   const int rank_;
   const uint64_t id_;
   const std::shared_ptr<Operations> operations_;
   std::mutex calls_;
-  std::atomic<bool> making_ = false;
-  std::atomic<bool> taken_ = false;
-  std::atomic<bool> begun_ = false;
+  mutable std::mutex state_;  // taken after calls_; held for AsyncError, which waits for nothing
+  bool making_ = false;
+  bool taken_ = false;
+  bool claimed_ = false;  // the taker has the handle
   NcclComm comm_ = nullptr;
 };
 

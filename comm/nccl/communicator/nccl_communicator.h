@@ -1,7 +1,8 @@
 // The public interface of the NCCL backend: a Communicator whose operations on device memory are NCCL's,
 // while those on host memory, barriers and bytes of any length go over sockets.
 //
-// Device memory: a call queues its work on CallOptions::stream and comes back; Synchronize waits for it. Its
+// Device memory: a call queues its work on CallOptions::stream and comes back; Synchronize waits for it. The first
+// calls wait for the ranks that they need, because NCCL connects them. A call's
 // deadline counts from the call. Between BeginGroup and EndGroup calls are queued together, so that a Send
 // and a Recv do not wait for each other. All ranks must make the same calls on device memory in the same
 // order. NCCL does not compare them: a disagreement ends at the deadline, and its error names the deviating

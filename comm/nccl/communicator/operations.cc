@@ -96,10 +96,11 @@ bool Operations::Sweep(CudaResult* health) {
   return entries_.empty();
 }
 
-std::optional<Operations::Overdue> Operations::FindOverdue() const {
+std::optional<Operations::Overdue> Operations::FindOverdue(bool unlaunched) const {
   const std::lock_guard lock(mutex_);
-  const auto found =
-      std::ranges::find_if(entries_, [](const Entry& entry) { return entry.deadline.Expired(); });
+  const auto found = std::ranges::find_if(entries_, [unlaunched](const Entry& entry) {
+    return entry.deadline.Expired() && (!unlaunched || entry.event == nullptr);
+  });
   if (found == entries_.end()) return std::nullopt;
   return Overdue{found->call, found->timeout};
 }

@@ -43,8 +43,9 @@ class Operations final : public ActivitySource {
   bool Many() const;
   // Removes completed operations. True if none remains. *health: kSuccess, or the GPU's error.
   bool Sweep(CudaResult* health);
-  // Of those left after the last Sweep: the first one whose deadline has passed.
-  std::optional<Overdue> FindOverdue() const;
+  // Of those left after the last Sweep: the first one whose deadline has passed. `unlaunched`: of those only that are
+  // being launched, if there was no Sweep.
+  std::optional<Overdue> FindOverdue(bool unlaunched = false) const;
   // When the next one is over.
   Deadline Next() const;
   // The latest deadline of all; a past one if there is none.

@@ -39,10 +39,7 @@ NcclResult Settle(const std::function<NcclResult()>& ask, Deadline deadline, int
   }
 }
 
-NcclResult WorseOf(NcclResult one, NcclResult other) {
-  const bool fine = one == NcclResult::kSuccess || one == NcclResult::kInProgress;
-  return fine ? other : one;
-}
+NcclResult WorseOf(NcclResult one, NcclResult other) { return one == NcclResult::kSuccess ? other : one; }
 
 std::string ExplainNccl(const NcclApi& nccl, NcclResult result) {
   const std::string last = nccl.LastError();

@@ -1,4 +1,4 @@
-// Waits for what only answers questions: the GPU's work, and calls of an NCCL that do not block.
+// Waits for what only answers questions.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace muster::nccl {
 // returns it. kInProgress: the deadline has passed, or `stop_fd` is readable (-1: none).
 NcclResult Settle(const std::function<NcclResult()>& ask, Deadline deadline, int stop_fd);
 
-// The first of the two that is an error: not success and not under way.
+// The first of the two that is an error.
 NcclResult WorseOf(NcclResult one, NcclResult other);
 
 // "unhandled cuda error: ..." with NCCL's last error text in this process.

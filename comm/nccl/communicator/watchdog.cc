@@ -141,13 +141,15 @@ std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
     return Error{
         Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core_->nccl, state)), {}};
   }
+  // CUDA may make this thread wait for what another one does in NCCL.
+  const bool in_call = comm.InCall();
   CudaResult health = CudaResult::kSuccess;
-  comm.operations()->Sweep(&health);
+  if (!in_call) comm.operations()->Sweep(&health);
   if (health != CudaResult::kSuccess) {
     return Error{
         Code::kSystem, fmt::format("the GPU failed on {}: {}", self, core_->cuda->Explain(health)), {}};
   }
-  if (const auto overdue = comm.operations()->FindOverdue()) return TooLate(comm, *overdue);
+  if (const auto overdue = comm.operations()->FindOverdue(in_call)) return TooLate(comm, *overdue);
   ActivityTable& activity = core_->group.activity();
   if (comm.operations()->HasNewLate(activity.straggler_after())) activity.ReportLate();
   return std::nullopt;

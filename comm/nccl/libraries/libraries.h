@@ -15,8 +15,8 @@
 namespace muster::nccl {
 
 inline constexpr int kLeastCuda = 11'040;  // 11.4
-// Non-blocking communicators that can be split and aborted.
-inline constexpr NcclVersion kLeastNccl = {2, 18, 0};
+// An abort in a group frees the communicator only at the end of the group.
+inline constexpr NcclVersion kLeastNccl = {2, 22, 0};
 
 // Those of `files` that are not there are skipped.
 // Error: kConfiguration: not found, too old, or this muster was built without the headers.

@@ -3,11 +3,10 @@
 //
 // Threads: calls for different communicators may run in different threads; Abort and AsyncError may be called
 // for a communicator that another thread is in. Calls that need other ranks (Init, Split, Finalize, the first Launch
-// with a peer) wait for them without limit, or until the communicator is aborted. Before 2.22, and with
-// NCCL_COMM_BLOCKING=0, they return kInProgress instead, and AsyncError reports their end. Abort, Finalize and Destroy
+// with a peer) wait for them without limit, or until the communicator is aborted. Abort, Finalize and Destroy
 // have been observed to block (NVIDIA/nccl#829, #549, #1013): call them so that they can be abandoned.
 //
-// Protocol source: nccl.h of 2.18 to 2.32.
+// Protocol source: nccl.h of 2.22 to 2.32.
 #pragma once
 
 #include <array>
@@ -69,20 +68,18 @@ class NcclApi {
   [[nodiscard]] virtual NcclResult GetUniqueId(NcclId* id) = 0;
   // All ids in the same order on every rank; more than one only if HasInitScalable.
   [[nodiscard]] virtual NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) = 0;
-  // If calls do not block, the part goes on after `comm`, and longer if *part has not been written
-  // (NVIDIA/nccl#1472). `part` stays valid until then. A negative color makes none.
+  // *part is written at the end, also at a failure: then it is the caller's to abort. A negative color makes none.
   [[nodiscard]] virtual NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) = 0;
 
   // Capabilities of the loaded library beyond the least version.
   virtual bool HasInitScalable() const = 0;  // 2.23
-  virtual bool DefersAborts() const = 0;     // 2.22
 
-  // *state is kInProgress while a call goes on, kSuccess when it is done, else what went wrong.
+  // *state: kSuccess, or what went wrong, also in NCCL's own threads.
   [[nodiscard]] virtual NcclResult AsyncError(NcclComm comm, NcclResult* state) = 0;
   [[nodiscard]] virtual NcclResult Finalize(NcclComm comm) = 0;
   [[nodiscard]] virtual NcclResult Destroy(NcclComm comm) = 0;
-  // All calls on it, in any thread, then end with an error, and it is freed: in a group at GroupEnd if DefersAborts. They
-  // must have returned by then.
+  // All calls on it, in any thread, end with an error. It is freed, in a group at GroupEnd: by then they must have
+  // returned.
   [[nodiscard]] virtual NcclResult Abort(NcclComm comm) = 0;
 
   // Operations that NCCL has itself: all but Barrier, Gather, Scatter and AllToAll (kInvalidUsage). Send and Recv

@@ -51,8 +51,6 @@ Result<NcclVersion> CheckVersion(const SharedLibrary& library) {
 }
 
 NcclResult Of(ncclResult_t result) { return static_cast<NcclResult>(result); }
-// Some calls that do not block return success at their beginning.
-NcclResult EndOf(ncclResult_t result) { return result == ncclSuccess ? NcclResult::kInProgress : Of(result); }
 
 ncclDataType_t TypeOf(DataType type) {
   constexpr ncclDataType_t kTypes[] = {ncclInt8,    ncclUint8,    ncclInt32,   ncclInt64,  ncclUint64,
@@ -63,6 +61,13 @@ ncclDataType_t TypeOf(DataType type) {
 ncclRedOp_t OperationOf(ReduceOp operation) {
   constexpr ncclRedOp_t kOperations[] = {ncclSum, ncclProd, ncclMin, ncclMax, ncclAvg};
   return kOperations[static_cast<size_t>(operation)];
+}
+
+// Without blocking NCCL starts a thread for each launch.
+ncclConfig_t Blocking() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 1;
+  return config;
 }
 
 class NcclLibrary final : public NcclApi {
@@ -78,7 +83,7 @@ class NcclLibrary final : public NcclApi {
     return Of(result);
   }
   NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override {
-    ncclConfig_t config = Config();
+    ncclConfig_t config = Blocking();
     std::vector<ncclUniqueId> theirs(ids.size());
     for (size_t i = 0; i < ids.size(); ++i) std::memcpy(&theirs[i], ids[i].data(), sizeof theirs[i]);
     if (ids.size() == 1) return Of(f_.init(comm, size, theirs.front(), rank, &config));
@@ -86,12 +91,11 @@ class NcclLibrary final : public NcclApi {
     return Of(f_.init_scalable(comm, size, rank, static_cast<int>(ids.size()), theirs.data(), &config));
   }
   NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override {
-    ncclConfig_t config = Config();
-    return EndOf(f_.split(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, part, &config));
+    ncclConfig_t config = Blocking();
+    return Of(f_.split(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, part, &config));
   }
 
   bool HasInitScalable() const override { return f_.init_scalable != nullptr; }
-  bool DefersAborts() const override { return version_.AtLeast({2, 22, 0}); }
 
   NcclResult AsyncError(NcclComm comm, NcclResult* state) override {
     ncclResult_t theirs = ncclSuccess;
@@ -99,7 +103,7 @@ class NcclLibrary final : public NcclApi {
     *state = Of(theirs);
     return Of(result);
   }
-  NcclResult Finalize(NcclComm comm) override { return EndOf(f_.finalize(comm)); }
+  NcclResult Finalize(NcclComm comm) override { return Of(f_.finalize(comm)); }
   NcclResult Destroy(NcclComm comm) override { return Of(f_.destroy(comm)); }
   NcclResult Abort(NcclComm comm) override { return Of(f_.abort(comm)); }
 
@@ -139,14 +143,6 @@ class NcclLibrary final : public NcclApi {
   }
 
  private:
-  // Without blocking NCCL starts a thread for each launch. With it a call under way must be ended by an abort that does
-  // not free what the call uses.
-  ncclConfig_t Config() const {
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = DefersAborts() ? 1 : 0;
-    return config;
-  }
-
   const NcclVersion version_;
   const Functions f_;
 };

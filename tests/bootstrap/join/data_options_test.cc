@@ -28,14 +28,14 @@ TEST(MakeDataOptions, LeavesAUsersLogFileAlone) {
   EXPECT_FALSE(MakeDataOptions(environment, config::Config(), {}).route_nccl_log);
 }
 
-TEST(MakeDataOptions, SeesWhatWouldMakeNcclBlock) {
-  const auto blocks = [](Environment::Variables variables) {
+TEST(MakeDataOptions, SeesWhatWouldMakeNcclNotBlock) {
+  const auto not_blocking = [](Environment::Variables variables) {
     return MakeDataOptions(Environment::FromVariables(std::move(variables)), config::Config(), {})
-        .nccl_calls_block;
+        .nccl_not_blocking;
   };
-  EXPECT_TRUE(blocks({{"NCCL_COMM_BLOCKING", "1"}}));
-  EXPECT_FALSE(blocks({{"NCCL_COMM_BLOCKING", "0"}}));
-  EXPECT_FALSE(blocks({}));
+  EXPECT_TRUE(not_blocking({{"NCCL_COMM_BLOCKING", "0"}}));
+  EXPECT_FALSE(not_blocking({{"NCCL_COMM_BLOCKING", "1"}}));
+  EXPECT_FALSE(not_blocking({}));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <thread>
 #include <utility>
 
 // The inside of NCCL. Guarded by the fabric's mutex.
@@ -15,18 +14,12 @@ struct ncclComm {
   std::map<std::pair<std::string, int>, uint64_t>
       met;  // how often, by the kind of meeting and the rank in it
   muster::nccl::FakeCut cut;
-  int under_way = 0;             // launches
-  int calls = 0;                 // threads that are in one
-  ncclComm* whole = nullptr;     // of a part that starts
-  ncclComm* starting = nullptr;  // the part
-  bool waiting = false;          // a call waits for other ranks
+  int under_way = 0;  // launches
+  bool in_call = false;
+  ncclComm* starting = nullptr;  // its part in a split
+  bool connected = false;
   bool freed = false;
   bool finalized = false;
-  // The last call: in progress until AsyncError was called so often and nothing waits; then `then` happens.
-  bool in_progress = false;
-  int asks = 0;
-  muster::nccl::NcclResult result = muster::nccl::NcclResult::kSuccess;
-  std::function<void()> then;
   muster::nccl::NcclResult broken = muster::nccl::NcclResult::kSuccess;
 };
 
@@ -34,8 +27,6 @@ namespace muster::nccl {
 namespace {
 
 using Kind = FakeKernel::Kind;
-
-constexpr int kAsks = 2;
 
 // With the fabric's mutex held: the next meeting of its kind, which all ranks count alike.
 FakeCall Next(ncclComm& comm, const std::string& kind, size_t ranks, int rank,
@@ -65,6 +56,10 @@ NcclResult Join(FakeFabric& fabric, FakeCall call, const std::string& gpu, FakeC
   const std::set different(all.begin(), all.end());
   return different.size() == all.size() ? NcclResult::kSuccess : NcclResult::kInvalidUsage;
 }
+
+void Store(NcclComm* at, NcclComm comm) { __atomic_store_n(at, comm, __ATOMIC_RELEASE); }
+
+constexpr std::string_view kCollective = "collective";
 
 struct Choice {
   int color = 0;
@@ -99,119 +94,91 @@ NcclResult ComputingNccl::GetUniqueId(NcclId* id) {
   return draws ? NcclResult::kSuccess : NcclResult::kSystemError;
 }
 
-NcclResult ComputingNccl::Begin(NcclComm comm, std::function<NcclResult()> wait, std::function<void()> then) {
-  if (comm->freed || comm->in_progress || comm->finalized) {
-    ++fabric_->misuses;
-    return NcclResult::kInvalidUsage;
+NcclResult ComputingNccl::Perform(NcclComm comm, const std::function<NcclResult()>& call) {
+  {
+    const std::lock_guard lock(fabric_->mutex);
+    if (comm->freed || comm->in_call || comm->finalized) {
+      ++fabric_->misuses;
+      return NcclResult::kInvalidUsage;
+    }
+    if (comm->cut.cut) return NcclResult::kInternalError;
+    const auto broken = fabric_->async_errors.find(rank_);
+    if (broken != fabric_->async_errors.end()) return broken->second.first;
+    comm->in_call = true;
   }
-  if (comm->cut.cut) return NcclResult::kInternalError;
-  if (const auto broken = fabric_->async_errors.find(rank_); broken != fabric_->async_errors.end()) {
-    return broken->second.first;
-  }
-  comm->in_progress = true;
-  comm->asks = kAsks;
-  comm->result = NcclResult::kSuccess;
-  comm->then = std::move(then);
-  if (!wait) return NcclResult::kInProgress;
-  comm->waiting = true;
-  std::thread([fabric = fabric_, comm, wait = std::move(wait)] {
-    const NcclResult result = wait();
-    const std::lock_guard lock(fabric->mutex);
-    comm->result = result;
-    comm->waiting = false;
-    fabric->changed.notify_all();
-  }).detach();
-  return NcclResult::kInProgress;
+  const NcclResult result = call();
+  const std::lock_guard lock(fabric_->mutex);
+  comm->in_call = false;
+  if (result != NcclResult::kSuccess) comm->broken = result;
+  return result;
 }
 
-// With the fabric's mutex held, when nothing waits.
-NcclResult ComputingNccl::Conclude(NcclComm comm) {
-  comm->in_progress = false;
-  if (comm->whole != nullptr) std::exchange(comm->whole, nullptr)->starting = nullptr;
-  const auto then = std::exchange(comm->then, nullptr);
-  if (comm->result != NcclResult::kSuccess) {
-    comm->broken = comm->result;
-  } else if (then) {
-    then();
-  }
-  return comm->result;
-}
-
-NcclResult ComputingNccl::Settle(NcclComm comm, NcclResult begun) {
-  if (!blocking || begun != NcclResult::kInProgress) return begun;
+NcclResult ComputingNccl::WaitForAbort(NcclComm comm) {
   std::unique_lock lock(fabric_->mutex);
-  ++comm->calls;
-  fabric_->changed.wait(lock, [comm] { return !comm->waiting; });
-  --comm->calls;
-  return Conclude(comm);
+  fabric_->changed.wait(lock, [comm] { return comm->cut.cut; });
+  return NcclResult::kInternalError;
 }
 
-// With the fabric's mutex held. The communicator is kept while the fabric lives: a use after its end does no
-// harm, and is counted.
-NcclComm ComputingNccl::Start(ncclComm&& made, bool joins, bool ends) {
+NcclComm ComputingNccl::Make(ncclComm&& made) {
   const auto comm = std::make_shared<ncclComm>(std::move(made));
+  const std::lock_guard lock(fabric_->mutex);
   ++fabric_->living;
   fabric_->comms.push_back(comm);
-  const auto join = [fabric = fabric_, comm = comm.get(), call = Next(*comm, "join"), joins, ends] {
-    const NcclResult joined = joins ? Join(*fabric, call, comm->gpu, comm->cut) : NcclResult::kSuccess;
-    if (joins && ends) return joined;
-    std::unique_lock lock(fabric->mutex);
-    fabric->changed.wait(lock, [comm] { return comm->cut.cut; });
-    return NcclResult::kInternalError;
-  };
-  [[maybe_unused]] const NcclResult begun = Begin(comm.get(), join, {});
   return comm.get();
 }
 
-void Store(NcclComm* at, NcclComm comm) { __atomic_store_n(at, comm, __ATOMIC_RELEASE); }
+NcclResult ComputingNccl::Start(NcclComm comm, bool joins, bool ends) {
+  return Perform(comm, [&] {
+    const NcclResult joined =
+        joins ? Join(*fabric_, Next(*comm, "join"), comm->gpu, comm->cut) : NcclResult::kSuccess;
+    return joins && ends ? joined : WaitForAbort(comm);
+  });
+}
 
 NcclResult ComputingNccl::Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) {
   std::string ring;
   for (const NcclId& id : ids) ring.append(id.begin(), id.end());
-  std::unique_lock lock(fabric_->mutex);
-  if (fabric_->blocks_in_start.contains(rank_)) fabric_->Hang(lock);
-  if (fabric_->fails_at_start.contains(rank_)) return NcclResult::kUnhandledCudaError;
-  NcclComm made = Start({std::move(ring), static_cast<size_t>(size), rank, gpu_.name(rank)},
-                        !fabric_->never_joins.contains(rank_), !fabric_->never_through.contains(rank_));
+  {
+    std::unique_lock lock(fabric_->mutex);
+    if (fabric_->blocks_in_start.contains(rank_)) fabric_->Hang(lock);
+    if (fabric_->fails_at_start.contains(rank_)) return NcclResult::kUnhandledCudaError;
+  }
+  NcclComm made = Make({std::move(ring), static_cast<size_t>(size), rank, gpu_.name(rank)});
+  // As NCCL: long before it returns.
   Store(comm, made);
-  lock.unlock();
-  return Settle(made, NcclResult::kInProgress);
+  return Start(made, !fabric_->never_joins.contains(rank_), !fabric_->never_through.contains(rank_));
 }
 
 NcclResult ComputingNccl::Split(NcclComm comm, int color, int key, NcclComm* part) {
-  std::unique_lock lock(fabric_->mutex);
-  const auto mine = std::make_shared<Choice>(Choice{color, key});
-  const auto all = std::make_shared<std::vector<Choice>>(comm->size);
-  const FakeCall call = Next(*comm, "split", Gather(mine.get(), all->data(), sizeof *mine));
-  const auto meet = [fabric = fabric_, comm, call, mine] { return fabric->Run({call}, comm->cut); };
-  const auto made = std::make_shared<NcclComm>(nullptr);
-  const NcclResult begun = Begin(comm, meet, [this, comm, all, mine, made, part, ring = call.meeting] {
-    if (mine->color < 0) return;
+  return Perform(comm, [&] {
+    const Choice mine = {color, key};
+    std::vector<Choice> all(comm->size);
+    const FakeCall call = Next(*comm, "split", Gather(&mine, all.data(), sizeof mine));
+    const NcclResult met = fabric_->Run({call}, comm->cut);
+    if (met != NcclResult::kSuccess || color < 0) return met;
     std::vector<std::pair<int, int>> members;  // key, rank
-    for (int rank = 0; const Choice& choice : *all) {
-      if (choice.color == mine->color) members.emplace_back(choice.key, rank);
+    for (int rank = 0; const Choice& choice : all) {
+      if (choice.color == color) members.emplace_back(choice.key, rank);
       ++rank;
     }
     std::ranges::sort(members);
-    const auto found = std::ranges::find(members, std::pair(mine->key, comm->rank));
-    *made = Start({ring + "." + std::to_string(mine->color), members.size(),
-                   static_cast<int>(found - members.begin()), comm->gpu},
-                  true, !fabric_->never_splits.contains(rank_));
-    (*made)->whole = comm;
-    comm->starting = *made;
-    if (!blocking) Store(part, *made);
+    const auto found = std::ranges::find(members, std::pair(key, comm->rank));
+    NcclComm made = Make({call.meeting + "." + std::to_string(color), members.size(),
+                          static_cast<int>(found - members.begin()), comm->gpu});
+    StartsPart(comm, made);
+    const NcclResult started = Start(made, true, !fabric_->never_splits.contains(rank_));
+    StartsPart(comm, nullptr);
+    // As NCCL: at the end, and after a failure too.
+    Store(part, made);
+    return started;
   });
-  ++comm->calls;
-  lock.unlock();
-  NcclResult result = Settle(comm, begun);
-  // As NCCL: it is there after a failure too.
-  if (blocking && *made != nullptr) {
-    result = Settle(*made, NcclResult::kInProgress);
-    Store(part, *made);
-  }
-  lock.lock();
-  --comm->calls;
-  return result;
+}
+
+// From now on an abort of the whole ends the part's start too.
+void ComputingNccl::StartsPart(NcclComm whole, NcclComm part) {
+  const std::lock_guard lock(fabric_->mutex);
+  whole->starting = part;
+  if (part != nullptr && whole->cut.cut) fabric_->Cut(part->cut);
 }
 
 NcclResult ComputingNccl::AsyncError(NcclComm comm, NcclResult* state) {
@@ -220,36 +187,26 @@ NcclResult ComputingNccl::AsyncError(NcclComm comm, NcclResult* state) {
     ++fabric_->misuses;
     return NcclResult::kInvalidArgument;
   }
-  if (const auto broken = fabric_->async_errors.find(rank_); broken != fabric_->async_errors.end()) {
-    *state = broken->second.first;
-  } else if (comm->in_progress) {
-    if (comm->asks > 0) --comm->asks;
-    *state = comm->asks > 0 || comm->waiting ? NcclResult::kInProgress : Conclude(comm);
-  } else {
-    *state = comm->broken;
-  }
+  const auto broken = fabric_->async_errors.find(rank_);
+  *state = broken == fabric_->async_errors.end() ? comm->broken : broken->second.first;
   return NcclResult::kSuccess;
 }
 
 NcclResult ComputingNccl::Finalize(NcclComm comm) {
-  std::unique_lock lock(fabric_->mutex);
-  const auto leave = [fabric = fabric_, comm, call = Next(*comm, "leave", Gather(nullptr, nullptr, 0))] {
+  return Perform(comm, [&] {
     {
-      std::unique_lock waiting(fabric->mutex);
-      fabric->changed.wait(waiting, [comm] { return comm->under_way == 0 || comm->cut.cut; });
+      std::unique_lock lock(fabric_->mutex);
+      comm->finalized = true;
+      if (rank_ == 0) fabric_->order.push_back("finalize");
+      fabric_->changed.wait(lock, [comm] { return comm->under_way == 0 || comm->cut.cut; });
     }
-    return fabric->Leave(call, comm->cut);
-  };
-  const NcclResult begun = Begin(comm, leave, {});
-  comm->finalized = true;
-  if (rank_ == 0) fabric_->order.push_back("finalize");
-  lock.unlock();
-  return Settle(comm, begun);
+    return fabric_->Leave(Next(*comm, "leave", Gather(nullptr, nullptr, 0)), comm->cut);
+  });
 }
 
 NcclResult ComputingNccl::Destroy(NcclComm comm) {
   const std::lock_guard lock(fabric_->mutex);
-  if (comm->freed || comm->in_progress || !comm->finalized || comm->under_way > 0) ++fabric_->misuses;
+  if (comm->freed || comm->in_call || !comm->finalized || comm->under_way > 0) ++fabric_->misuses;
   comm->freed = true;
   --fabric_->living;
   if (rank_ == 0) fabric_->order.push_back("destroy");
@@ -273,8 +230,8 @@ NcclResult ComputingNccl::Free(const std::vector<NcclComm>& aborted) {
   std::unique_lock lock(fabric_->mutex);
   if (fabric_->hangs_in_abort.contains(rank_)) fabric_->Hang(lock);
   for (NcclComm comm : aborted) {
-    fabric_->changed.wait(lock, [comm] { return comm->under_way == 0 && !comm->waiting; });
-    if (comm->calls > 0) ++fabric_->misuses;
+    fabric_->changed.wait(lock, [comm] { return comm->under_way == 0; });
+    if (comm->in_call) ++fabric_->misuses;
     comm->freed = true;
     --fabric_->living;
   }
@@ -300,10 +257,10 @@ NcclResult ComputingNccl::GroupEnd() {
   return result;
 }
 
-NcclResult ComputingNccl::Add(NcclComm comm, CudaStream stream, const std::string& kind, size_t ranks,
-                              int rank, const FakeKernel& kernel) {
+NcclResult ComputingNccl::Add(NcclComm comm, CudaStream stream, std::string_view kind, size_t ranks, int rank,
+                              const FakeKernel& kernel) {
   std::unique_lock lock(fabric_->mutex);
-  Task task = {comm, stream, Next(*comm, kind, ranks, rank, kernel)};
+  Task task = {comm, stream, Next(*comm, std::string(kind), ranks, rank, kernel), kind == kCollective};
   lock.unlock();
   Grouped& grouped = OfThisThread();
   if (grouped.depth == 0) return LaunchAll({std::move(task)});
@@ -314,24 +271,28 @@ NcclResult ComputingNccl::Add(NcclComm comm, CudaStream stream, const std::strin
 // The operations of a group on one stream are one launch: nothing in it waits for anything else in it.
 NcclResult ComputingNccl::LaunchAll(const Tasks& tasks) {
   std::map<NcclComm, std::map<CudaStream, std::vector<FakeCall>>> launches;
-  for (const Task& task : tasks) launches[task.comm][task.stream].push_back(task.call);
+  std::set<NcclComm> collective;
+  for (const Task& task : tasks) {
+    launches[task.comm][task.stream].push_back(task.call);
+    if (task.collective) collective.insert(task.comm);
+  }
   NcclResult result = NcclResult::kSuccess;
   for (const auto& [comm, streams] : launches) {
-    std::unique_lock lock(fabric_->mutex);
-    const auto connect = [fabric = fabric_, comm = comm] {
-      std::unique_lock waiting(fabric->mutex);
-      fabric->changed.wait(waiting, [comm] { return comm->cut.cut; });
-      return NcclResult::kInternalError;
-    };
-    const bool never = fabric_->never_connects.contains(rank_);
-    result =
-        Begin(comm, never ? connect : std::function<NcclResult()>(), [this, comm = comm, streams = streams] {
-          for (const auto& [stream, calls] : streams) Enqueue(comm, stream, calls);
-        });
-    lock.unlock();
-    result = Settle(comm, result);
+    result = Perform(comm, [&, comm = comm, &streams = streams] {
+      const NcclResult connected = collective.contains(comm) ? Connect(comm) : NcclResult::kSuccess;
+      if (connected != NcclResult::kSuccess) return connected;
+      const std::lock_guard lock(fabric_->mutex);
+      for (const auto& [stream, calls] : streams) Enqueue(comm, stream, calls);
+      return NcclResult::kSuccess;
+    });
   }
   return result;
+}
+
+NcclResult ComputingNccl::Connect(NcclComm comm) {
+  if (fabric_->never_connects.contains(rank_)) return WaitForAbort(comm);
+  if (!fabric_->connects || std::exchange(comm->connected, true)) return NcclResult::kSuccess;
+  return fabric_->Run({Next(*comm, "connect", Gather(nullptr, nullptr, 0))}, comm->cut);
 }
 
 void ComputingNccl::Enqueue(NcclComm comm, CudaStream stream, std::vector<FakeCall> calls) {
@@ -350,7 +311,7 @@ NcclResult ComputingNccl::Launch(const OperationRequest& request, NcclComm comm,
   const auto add = [&](FakeKernel kernel) {
     // Before 2.29.7 (NVIDIA/nccl#1950): the last elements of one rank's average are not written.
     if (comm->size == 1 && kernel.operation == ReduceOp::kAvg) kernel.count /= 2;
-    return Add(comm, stream, "collective", comm->size, comm->rank, kernel);
+    return Add(comm, stream, kCollective, comm->size, comm->rank, kernel);
   };
   switch (operation) {
     case Operation::kBroadcast: {

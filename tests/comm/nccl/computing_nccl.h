@@ -1,12 +1,10 @@
 // An NCCL that computes, for one rank of a test's process; as a library: tests/gpu/standin. Its communicators
 // meet those of the other ranks in a FakeFabric; their operations run on the streams of a ComputingCuda.
 //
-// With `blocking` off a call is in progress until AsyncError was called a few times, and nothing is launched
-// before that. It fails as the fabric is set, and counts calls that the real one forbids
-// (FakeFabric::misuses).
+// Its calls block, as the real one's. It fails as the fabric is set, and counts calls that the real one
+// forbids (FakeFabric::misuses).
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,7 +26,6 @@ class ComputingNccl final : public NcclApi {
   };
 
   NcclVersion claimed = {2, 32, 3};
-  std::atomic<bool> blocking = true;  // calls return when they are done
 
   // `rank`: of the first communicator. Without `cuda` it can only draw ids.
   explicit ComputingNccl(std::shared_ptr<FakeFabric> fabric, std::shared_ptr<ComputingCuda> cuda = nullptr,
@@ -41,7 +38,6 @@ class ComputingNccl final : public NcclApi {
   NcclResult Init(NcclComm* comm, int size, int rank, std::vector<NcclId>& ids) override;
   NcclResult Split(NcclComm comm, int color, int key, NcclComm* part) override;
   bool HasInitScalable() const override { return claimed.AtLeast({2, 23, 0}); }
-  bool DefersAborts() const override { return claimed.AtLeast({2, 22, 0}); }
   NcclResult AsyncError(NcclComm comm, NcclResult* state) override;
   NcclResult Finalize(NcclComm comm) override;
   NcclResult Destroy(NcclComm comm) override;
@@ -57,22 +53,25 @@ class ComputingNccl final : public NcclApi {
     NcclComm comm = nullptr;
     CudaStream stream = nullptr;
     FakeCall call;
+    bool collective = false;
   };
   using Tasks = std::vector<Task>;
   // The calls of a thread since GroupStart.
   struct Grouped;
   static Grouped& OfThisThread();
 
-  // With the fabric's mutex held. `wait`, if any, may block: it runs in a thread, without the mutex.
-  // `then` follows with it.
-  NcclResult Begin(NcclComm comm, std::function<NcclResult()> wait, std::function<void()> then);
-  NcclComm Start(ncclComm&& made, bool joins, bool ends);
-  NcclResult Conclude(NcclComm comm);
-  // Without the mutex: if calls block, waits for one that has begun.
-  NcclResult Settle(NcclComm comm, NcclResult begun);
+  // One call on `comm`. BLOCKS, without the fabric's mutex.
+  NcclResult Perform(NcclComm comm, const std::function<NcclResult()>& call);
+  NcclResult WaitForAbort(NcclComm comm);
+  // It is kept while the fabric lives: a use after its end does no harm, and is counted.
+  NcclComm Make(ncclComm&& made);
+  NcclResult Start(NcclComm comm, bool joins, bool ends);
+  void StartsPart(NcclComm whole, NcclComm part);
+  // Before the first collective.
+  NcclResult Connect(NcclComm comm);
 
   // The next operation of this kind; `rank` of `ranks` in it.
-  NcclResult Add(NcclComm comm, CudaStream stream, const std::string& kind, size_t ranks, int rank,
+  NcclResult Add(NcclComm comm, CudaStream stream, std::string_view kind, size_t ranks, int rank,
                  const FakeKernel& kernel);
   NcclResult LaunchAll(const Tasks& tasks);
   void Enqueue(NcclComm comm, CudaStream stream, std::vector<FakeCall> calls);

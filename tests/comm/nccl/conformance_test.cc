@@ -14,19 +14,17 @@ std::vector<socket::NamedLayout> Layouts() {
   return {{"one", socket::BlockLayout({1})},          {"pair", socket::BlockLayout({2})},
           {"two_nodes", socket::BlockLayout({1, 1})}, {"uneven", socket::BlockLayout({3, 1})},
           {"cyclic", socket::CyclicLayout(5, 3)},     {"nine", socket::BlockLayout({4, 1, 4})},
-          {"old", socket::BlockLayout({2, 2})},       {"processes", socket::BlockLayout({3, 2})}};
+          {"processes", socket::BlockLayout({3, 2})}};
 }
-
-// Its calls do not block.
-void MakeOld(FakeFabric& fabric) { fabric.version = {2, 21, 5}; }
 
 class NcclConformanceTest : public testing::TestWithParam<socket::NamedLayout> {
  protected:
   NcclConformanceTest()
-      : world_(GetParam().node_of_rank, NcclWorld::Through::kDevice, TestSettings(),
-               GetParam().name == "old" ? MakeOld : std::function<void(FakeFabric&)>(),
-               GetParam().name == "processes" ? std::make_shared<SocketFabric>()
-                                              : std::make_shared<FakeFabric>()) {}
+      : world_(
+            GetParam().node_of_rank, NcclWorld::Through::kDevice, TestSettings(),
+            [](FakeFabric& fabric) { fabric.connects = true; },
+            GetParam().name == "processes" ? std::make_shared<SocketFabric>()
+                                           : std::make_shared<FakeFabric>()) {}
 
   void Repeat(const std::function<void(socket::World&, const socket::Plan&)>& check) {
     ASSERT_EQ(world_.started(), std::vector<std::string>(static_cast<size_t>(world_.size())));
@@ -93,16 +91,6 @@ TEST(NcclSplit, MayBeSplitAgainAndOutliveItsParent) {
 TEST(NcclSplit, PartsWorkAtTheSameTimeAsTheWhole) {
   NcclWorld world(socket::BlockLayout({2, 2}));
   socket::CheckPartsAtTheSameTime(world);
-}
-
-TEST(NcclSplit, WorksWithCallsThatDoNotBlock) {
-  NcclWorld world(socket::BlockLayout({4, 4}), NcclWorld::Through::kDevice, TestSettings(), MakeOld);
-  socket::CheckSplitAgain(world);
-}
-
-TEST(NcclSplit, GivesNothingWhereCallsDoNotBlock) {
-  NcclWorld world(socket::BlockLayout({3}), NcclWorld::Through::kDevice, TestSettings(), MakeOld);
-  socket::CheckSplitOfSome(world);
 }
 
 TEST(NcclSplit, WorksBetweenProcesses) {

@@ -56,7 +56,7 @@ class FakeFabric {
   std::mutex mutex;
   std::condition_variable changed;
 
-  NcclVersion version = {2, 32, 3};  // before 2.22 its calls do not block
+  bool connects = false;  // the first collective waits for all ranks, as in NCCL
 
   // ---- Faults, by rank of the first communicator.
   std::set<int> never_joins;                  // its start waits for ever, and so does that of all ranks

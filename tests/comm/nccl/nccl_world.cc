@@ -50,10 +50,8 @@ NcclWorld::NcclWorld(const std::vector<int>& node_of_rank, Through through, cons
         const std::lock_guard lock(ended->mutex);
         ended->messages[index] = error.message;
       };
-      const auto nccl = std::make_shared<ComputingNccl>(fabric_, cudas_[index], rank);
-      nccl->claimed = fabric_->version;
-      nccl->blocking = nccl->DefersAborts();
-      NcclParts parts{nccl, cudas_[index], host_.Take(rank)};
+      NcclParts parts{std::make_shared<ComputingNccl>(fabric_, cudas_[index], rank), cudas_[index],
+                      host_.Take(rank)};
       auto made = MakeNcclCommunicator(host_.group(rank), std::move(parts), mine,
                                        Deadline::After(settings.timeouts.init));
       started_[index] = socket::MessageOf(made);

@@ -20,7 +20,7 @@ TEST(OldLibraries, NcclIsRefused) {
   ASSERT_FALSE(nccl);
   EXPECT_EQ(nccl.error().code, Code::kConfiguration);
   EXPECT_THAT(nccl.error().message, EndsWith(kOld + " is NCCL 2.10.5"));
-  EXPECT_EQ(nccl.error().hint, "install NCCL 2.18 or newer, of the same major version");
+  EXPECT_EQ(nccl.error().hint, "install NCCL 2.22 or newer, of the same major version");
 }
 
 TEST(OldLibraries, CudaIsRefused) {

@@ -65,19 +65,18 @@ void Enqueue(CudaStream stream, std::function<void()> work) {
 }
 
 ComputingNccl& Nccl() {
-  static auto& nccl =
-      *new ComputingNccl(std::make_shared<SocketFabric>(), ComputingNccl::Gpu{Enqueue, GpuOf}, 0);
+  static auto& nccl = []() -> ComputingNccl& {
+    auto fabric = std::make_shared<SocketFabric>();
+    fabric->connects = true;
+    return *new ComputingNccl(std::move(fabric), ComputingNccl::Gpu{Enqueue, GpuOf}, 0);
+  }();
   return nccl;
 }
 
-bool Blocks(const ncclConfig_t* config) { return config == nullptr || config->blocking != 0; }
-
-// All communicators of a process block, or none does.
-ncclResult_t Start(ncclComm_t* comm, int size, const ncclUniqueId& id, int rank, bool blocks) {
+ncclResult_t Start(ncclComm_t* comm, int size, const ncclUniqueId& id, int rank) {
   if (FindInRuntime<void*>("cudaGetDevice") == nullptr) return ncclUnhandledCudaError;
   std::vector<NcclId> ids(1);
   std::memcpy(ids.front().data(), id.internal, sizeof id.internal);
-  Nccl().blocking = blocks;
   return Of(Nccl().Init(comm, size, rank, ids));
 }
 
@@ -94,16 +93,14 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return Of(result);
 }
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
-  return Start(comm, size, id, rank, true);
+  return Start(comm, size, id, rank);
 }
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank,
-                                    ncclConfig_t* config) {
-  return Start(comm, size, id, rank, Blocks(config));
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t*) {
+  return Start(comm, size, id, rank);
 }
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t*) {
   *part = nullptr;
-  const NcclResult split = Nccl().Split(comm, color, key, part);
-  return Of(split == NcclResult::kInProgress ? NcclResult::kSuccess : split);
+  return Of(Nccl().Split(comm, color, key, part));
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   NcclResult found = NcclResult::kSuccess;
@@ -112,9 +109,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   return Of(result);
 }
 ncclResult_t ncclCommFinalize(ncclComm_t comm) { return Of(Nccl().Finalize(comm)); }
-// As NCCL: one that blocks is finalized here, unless that is done.
+// As NCCL: it is finalized here, unless that is done.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  const NcclResult finalized = Nccl().blocking ? Nccl().Finalize(comm) : NcclResult::kSuccess;
+  const NcclResult finalized = Nccl().Finalize(comm);
   const NcclResult destroyed = Nccl().Destroy(comm);
   return Of(finalized == NcclResult::kRemoteError ? finalized : destroyed);
 }

@@ -42,21 +42,14 @@ TEST_F(LiveCommTest, IsInProgressUntilItIsMade) {
   EXPECT_EQ(live_.State(), NcclResult::kInProgress);
 }
 
-TEST_F(LiveCommTest, WaitsForACallThatDoesNotBlock) {
-  nccl_->blocking = false;
-  ASSERT_EQ(Make(), NcclResult::kSuccess);
-  EXPECT_EQ(live_.Call([this](NcclComm comm) { return nccl_->Finalize(comm); }), NcclResult::kSuccess);
-  EXPECT_EQ(live_.State(), NcclResult::kSuccess);
-}
-
-TEST_F(LiveCommTest, ACallThatDoesNotBlockEndsWhenItIsTaken) {
-  nccl_->blocking = false;
+TEST_F(LiveCommTest, ItsMakingEndsWhenItIsAborted) {
   fabric_->never_through = {0};
   std::thread taker([this] {
     while (!live_.begun()) std::this_thread::yield();
-    NcclComm comm = live_.Take();
+    EXPECT_EQ(nccl_->GroupStart(), NcclResult::kSuccess);
+    EXPECT_EQ(nccl_->Abort(live_.Take()), NcclResult::kSuccess);
     live_.AwaitCall();
-    EXPECT_EQ(nccl_->Abort(comm), NcclResult::kSuccess);
+    EXPECT_EQ(nccl_->GroupEnd(), NcclResult::kSuccess);
   });
   EXPECT_EQ(Make(), NcclResult::kInvalidUsage);
   taker.join();
@@ -75,10 +68,12 @@ TEST_F(LiveCommTest, ItsStateAndItselfAreHadDuringACall) {
     });
   });
   begun.get_future().wait();
-  EXPECT_EQ(live_.State(), NcclResult::kInProgress);
+  EXPECT_EQ(live_.State(), NcclResult::kSuccess);
+  EXPECT_TRUE(live_.InCall());
   EXPECT_NE(live_.Take(), nullptr);
   end.set_value();
   live_.AwaitCall();
+  EXPECT_FALSE(live_.InCall());
   caller.join();
 }
 

@@ -89,6 +89,19 @@ TEST_F(OperationsTest, AreShownWhileUnderWayAndAfter) {
   EXPECT_EQ(Describe(operations_.Look()), "AllReduce #4 f32[8]");
 }
 
+// While CUDA is not asked, one that was launched may be done.
+TEST_F(OperationsTest, ThatAreBeingLaunchedAreFoundOverdueWithoutASweep) {
+  const Deadline deadline = Deadline::After(std::chrono::milliseconds(1));
+  const auto launched = operations_.Begin(AllReduce(1), deadline, {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched({launched}, stream_), CudaResult::kSuccess);
+  while (!deadline.Expired()) continue;
+  EXPECT_FALSE(operations_.FindOverdue(true));
+  operations_.Begin(AllReduce(2), deadline, {}, std::nullopt);
+  ASSERT_TRUE(operations_.FindOverdue(true));
+  EXPECT_EQ(operations_.FindOverdue(true)->call.sequence, 2u);
+  EXPECT_EQ(operations_.FindOverdue()->call.sequence, 1u);
+}
+
 TEST_F(OperationsTest, OfAPairSayForWhomTheyWait) {
   Call call = AllReduce(1);
   call.operation = Operation::kRecv;

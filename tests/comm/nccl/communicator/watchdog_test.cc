@@ -154,17 +154,10 @@ TEST(NcclGpuError, NamesTheRank) {
               Each("the GPU failed on rank 1 on gpu01: an illegal memory access was encountered"));
 }
 
-// Before 2.22 NCCL frees a communicator in the call of the abort.
-class NcclVersions : public testing::TestWithParam<NcclVersion> {};
-INSTANTIATE_TEST_SUITE_P(Abort, NcclVersions, testing::Values(NcclVersion{2, 21, 5}, NcclVersion{2, 22, 0}),
-                         [](const auto& version) { return "V" + std::to_string(version.param.minor); });
-
 // A call that needs a rank which never comes: NCCL does not end it by itself.
-TEST_P(NcclVersions, ALaunchThatWaitsForAPeerEndsWithTheGroup) {
-  NcclWorld world(socket::BlockLayout({2, 1}), kBare, TestSettings(), [](FakeFabric& fabric) {
-    fabric.version = GetParam();
-    fabric.never_connects = {0, 1};
-  });
+TEST(NcclLaunch, ThatWaitsForAPeerEndsWithTheGroup) {
+  NcclWorld world(socket::BlockLayout({2, 1}), kBare, TestSettings(),
+                  [](FakeFabric& fabric) { fabric.connects = true; });
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
     if (c.rank() == 2) return {};
     return AllReduceOnDevice(world, c, 8, {.timeout = seconds(1)});
@@ -180,11 +173,9 @@ TEST_P(NcclVersions, ALaunchThatWaitsForAPeerEndsWithTheGroup) {
 }
 
 // The part that was starting has no owner yet, and is aborted too.
-TEST_P(NcclVersions, ASplitThatDoesNotEndIsAbortedWithTheWhole) {
-  NcclWorld world(socket::BlockLayout({2, 1}), kBare, TestSettings(), [](FakeFabric& fabric) {
-    fabric.version = GetParam();
-    fabric.never_splits = {1};
-  });
+TEST(NcclSplit, ThatDoesNotEndIsAbortedWithTheWhole) {
+  NcclWorld world(socket::BlockLayout({2, 1}), kBare, TestSettings(),
+                  [](FakeFabric& fabric) { fabric.never_splits = {1}; });
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
     MUSTER_TRY(const auto part, c.Split(0, 0, {.timeout = milliseconds(500)}));
     return part->Barrier();
