@@ -83,6 +83,7 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
     if (IsOfLaterRestart(*hello)) {
       later_restarts_.insert(source);
       children_.Send(source, EncodeBare(ControlType::kLater));
+      if (ending_) return;
       loop_.Cancel(timer_);
       stay_until_ = Clock::now();
       return WaitForChildren();
@@ -131,6 +132,7 @@ void FailureNotice::WaitForChildren() {
 
 // With this process would end what the kernel has not taken: the root stays for the ranks in a hello.
 void FailureNotice::Finish() {
+  if (std::exchange(ending_, true)) return;
   loop_.Cancel(timer_);
   if (!upstream_) return Done();
   timer_ = loop_.After(kLeaveGrace, [this] { Done(); });

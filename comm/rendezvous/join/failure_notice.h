@@ -77,6 +77,7 @@ class FailureNotice {
   const bool speaks_for_late_ranks_;
   std::set<ChildLinks::Source> later_restarts_;
   Clock::time_point stay_until_;
+  bool ending_ = false;  // nothing more goes up
   net::EventLoop::TimerId timer_ = 0;
 };
 
