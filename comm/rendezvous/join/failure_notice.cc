@@ -89,7 +89,11 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
       return WaitForChildren();
     }
     params_.arrived.Count(*hello, children_.Find(source)->same_node);
-    if (upstream_ && speaks_for_late_ranks_) upstream_->Send(frame);
+    if (upstream_ && speaks_for_late_ranks_) {
+      // Not accepted, it connects to the root when this process has ended.
+      if (ending_) return;
+      upstream_->Send(frame);
+    }
   }
   Send(source);
 }

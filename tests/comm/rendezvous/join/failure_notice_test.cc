@@ -240,5 +240,22 @@ TEST_F(LastMessagesTest, ProcessesThatComeAndGoDoNotProlongIt) {
   EXPECT_TRUE(loop.Until([&] { return done; }));
 }
 
+// Its hello could not go up any more: the root would stay for a rank that has the failure.
+TEST_F(LastMessagesTest, ARankThatComesBehindThemIsLeftToTheRoot) {
+  const FailureNotice notice = NoticeOfLeader(2);
+  ComeOfLaterRestart();
+  loop.Settle();
+  Connect(true);
+  bool answered = false;
+  peers.back()->Start([&](ByteView) { answered = true; }, [](const Error&) {});
+  peers.back()->Send(HelloFrom(2, "b"));
+  loop.Settle();
+  EXPECT_FALSE(done);
+  ReadAtRoot();
+  EXPECT_TRUE(loop.Until([&] { return done && !ranks.empty(); }));
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(ranks, std::vector{1});
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
