@@ -240,7 +240,7 @@ TEST_F(LastMessagesTest, ProcessesThatComeAndGoDoNotProlongIt) {
   EXPECT_TRUE(loop.Until([&] { return done; }));
 }
 
-// Its hello could not go up any more: the root would stay for a rank that has the failure.
+// Its hello can no longer go up: the root would stay for a rank that has the failure.
 TEST_F(LastMessagesTest, ARankThatComesBehindThemIsLeftToTheRoot) {
   const FailureNotice notice = NoticeOfLeader(2);
   ComeOfLaterRestart();
