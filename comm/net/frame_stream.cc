@@ -110,18 +110,31 @@ void FrameStream::Send(ByteView frame) {
   rest.insert(rest.end(), length.begin() + of_length, length.end());
   rest.insert(rest.end(), body.begin() + static_cast<ptrdiff_t>(sent) - of_length, body.end());
   queued_ += rest.size();
-  // Another message, or the end of this process, may follow only when this one has gone.
+  // Another message, or the end of this process, may follow only when the kernel has as much of this one as it takes.
   if (taken > 0) return WriteSome();
   UpdateInterest();
 }
 
-void FrameStream::CloseAfterFlush(const std::function<void()>& on_closed) {
-  if (!fd_ && on_closed) return on_closed();
+void FrameStream::CloseAfterFlush() {
   closing_ = true;
   on_frame_ = nullptr;
   on_close_ = nullptr;
-  if (on_closed) on_close_ = [on_closed](const Error&) { on_closed(); };
-  if (output_.empty()) Close({});
+  if (output_.empty()) OnLastFlushed();
+}
+
+void FrameStream::CloseAfterPeer(std::function<void()> on_closed) {
+  awaits_peer_ = true;
+  CloseAfterFlush();
+  if (!on_closed) return;
+  if (!fd_) return on_closed();
+  on_close_ = [on_closed = std::move(on_closed)](const Error&) { on_closed(); };
+}
+
+// If the connection is broken the loop reports that.
+void FrameStream::OnLastFlushed() {
+  if (!awaits_peer_) return Close({});
+  if (fd_) shutdown(fd_.get(), SHUT_WR);
+  UpdateInterest();
 }
 
 // The peer's last frames are delivered before the end; not from within Send, whose callers are not prepared
@@ -241,7 +254,7 @@ void FrameStream::WriteSome() {
       output_sent_ = 0;
     }
   }
-  if (closing_ && output_.empty()) return Close({});
+  if (closing_ && output_.empty()) return OnLastFlushed();
   UpdateInterest();
 }
 

@@ -51,8 +51,12 @@ class FrameStream {
   bool flushed() const { return output_.empty(); }
   Clock::time_point last_received() const { return last_received_; }
   // Sends the queued frames, then closes; no handler is called from now on. For a last message before the
-  // end. `on_closed`, if any: once, also within this call.
-  void CloseAfterFlush(const std::function<void()>& on_closed = {});
+  // end.
+  void CloseAfterFlush();
+  // The same, but it closes when the peer has closed, however long that takes, and discards the peer's frames
+  // until then. The kernel drops its last bytes if the stream is closed before the peer's are read. `on_closed`,
+  // if any: once, also within this call. A second call replaces the first one's.
+  void CloseAfterPeer(std::function<void()> on_closed = {});
 
  private:
   enum class Read { kNothing, kSome, kAll };  // kAll: all available bytes
@@ -67,6 +71,7 @@ class FrameStream {
   Taken TakeFrame(size_t length);
   bool DeliverFrames();
   void WriteSome();
+  void OnLastFlushed();
   void UpdateInterest();
   void Break(Error reason);
   void Close(const Error& reason);
@@ -85,6 +90,7 @@ class FrameStream {
   size_t queued_ = 0;       // bytes in output_
   bool broken_ = false;     // nothing can be sent; Close follows
   bool closing_ = false;
+  bool awaits_peer_ = false;  // if closing_
   Clock::time_point last_received_ = Clock::now();
   // Handlers may destroy the stream: check this after each call of one.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -57,14 +57,14 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
     upstream_->Start(
         [this](ByteView frame) {
           if (ControlTypeOf(frame) == ControlType::kFailure && !speaks_for_late_ranks_)
-            upstream_->CloseAfterFlush();
+            upstream_->CloseAfterPeer();
         },
         [](const Error&) {});
     // A failure that came from above would be taken there for one of this process: a refusal is for it alone.
     if (!params_.from_above && !params_.sent_up) upstream_->Send(Encode(params_.failure));
     for (const Hello& hello : params_.unsent) upstream_->Send(Encode(hello));
     // If it closed before the failure from above has arrived, the kernel could discard its own message.
-    if (params_.from_above && !speaks_for_late_ranks_) upstream_->CloseAfterFlush();
+    if (params_.from_above && !speaks_for_late_ranks_) upstream_->CloseAfterPeer();
   }
   for (const auto& entry : children_.all()) Send(entry.first);
   stay_until_ = Clock::now() + (MoreNodesMayCome(params_.arrived) ? kLateComers : Duration::zero());
@@ -134,13 +134,13 @@ void FailureNotice::WaitForChildren() {
   timer_ = loop_.After(kLeaveGrace, [this] { Finish(); });
 }
 
-// With this process would end what the kernel has not taken: the root stays for the ranks in a hello.
+// The root stays for the ranks in a hello that does not arrive. The process above closes when it has read all.
 void FailureNotice::Finish() {
   if (std::exchange(ending_, true)) return;
   loop_.Cancel(timer_);
   if (!upstream_) return Done();
   timer_ = loop_.After(kLeaveGrace, [this] { Done(); });
-  upstream_->CloseAfterFlush([this] { Done(); });
+  upstream_->CloseAfterPeer([this] { Done(); });
 }
 
 void FailureNotice::Done() {

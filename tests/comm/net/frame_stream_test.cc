@@ -60,6 +60,12 @@ class FrameStreamTest : public testing::Test {
     return room.substr(0, count > 0 ? static_cast<size_t>(count) : 0);
   }
 
+  // Instead of the system's default, which may be megabytes.
+  void SendFewAtATime() {
+    const int bytes = 4096;
+    ASSERT_EQ(setsockopt(stream->fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+  }
+
   std::string room = std::string(1 << 20, '\0');  // made once: a sanitizer takes milliseconds for it
   TestLoop loop;
   UniqueFd far;
@@ -316,6 +322,7 @@ TEST_F(FrameStreamTest, TheRestOfAFrameWaitsForNoTurnOfTheLoop) {
 }
 
 TEST_F(FrameStreamTest, CloseAfterFlushDeliversAndCallsNobody) {
+  SendFewAtATime();
   Start();
   const std::string big(1000000, 'x');
   stream->Send(AsBytes(big));
@@ -333,21 +340,48 @@ TEST_F(FrameStreamTest, CloseAfterFlushDeliversAndCallsNobody) {
   EXPECT_FALSE(closed);
 }
 
-TEST_F(FrameStreamTest, CloseAfterFlushReportsTheEndIfRequested) {
+TEST_F(FrameStreamTest, CloseAfterPeerReportsTheEndIfRequested) {
+  SendFewAtATime();
   Start();
   stream->Send(AsBytes(std::string(1000000, 'x')));
   int ends = 0;
-  stream->CloseAfterFlush([&ends] { ++ends; });
+  stream->CloseAfterPeer([] { ADD_FAILURE() << "the second call replaces it"; });
+  stream->CloseAfterPeer([&ends] { ++ends; });
+  std::string got;
+  while (got.size() < 1000004) {
+    got += ReadAll();
+    loop.Settle();
+    ASSERT_TRUE(stream->open());
+  }
+  EXPECT_EQ(read(far.get(), room.data(), 1), 0) << "it sends no more";
   loop.Settle();
-  EXPECT_EQ(ends, 0);
-  ASSERT_TRUE(loop.Until([&] {
-    ReadAll();
-    return ends == 1;
-  }));
+  EXPECT_EQ(ends, 0) << "the peer is still there";
+  far.Reset();
+  ASSERT_TRUE(loop.Until([&] { return ends == 1; }));
   EXPECT_FALSE(stream->open());
   EXPECT_FALSE(closed);
-  stream->CloseAfterFlush([&ends] { ++ends; });
+  stream->CloseAfterPeer([&ends] { ++ends; });
   EXPECT_EQ(ends, 2) << "it is closed";
+}
+
+// The kernel resets a connection that is closed with bytes unread, and drops what it has not sent.
+TEST_F(FrameStreamTest, CloseAfterPeerLosesNoLastBytesToFramesOfThePeer) {
+  auto [near, other] = TcpPairWithALongQueue();
+  stream = std::make_unique<FrameStream>(*loop, std::move(near), 100);
+  FrameStream peer(*loop, std::move(other), 100000);
+  Start();
+  peer.Send(AsBytes("before"));
+  stream->Send(AsBytes(std::string(100000, 'x')));
+  ASSERT_TRUE(stream->flushed());
+  stream->CloseAfterPeer();
+  peer.Send(AsBytes("behind"));
+  loop.Settle();
+  size_t got = 0;
+  peer.Start([&got](ByteView frame) { got = frame.size(); }, [](const Error&) {});
+  EXPECT_TRUE(loop.Until([&] { return !peer.open() && !stream->open(); }));
+  EXPECT_EQ(got, 100000);
+  EXPECT_TRUE(frames.empty());
+  EXPECT_FALSE(closed);
 }
 
 TEST_F(FrameStreamTest, CloseAfterFlushWithNothingToSayClosesAtOnce) {
@@ -358,6 +392,7 @@ TEST_F(FrameStreamTest, CloseAfterFlushWithNothingToSayClosesAtOnce) {
 }
 
 TEST_F(FrameStreamTest, CloseAfterFlushEndsWhereThePeerIsGone) {
+  SendFewAtATime();
   Start();
   stream->Send(AsBytes(std::string(1000000, 'x')));
   stream->CloseAfterFlush();

@@ -1,7 +1,9 @@
 // An EventLoop for tests: whatever is waited for happens within ten seconds, or the test fails.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <filesystem>
@@ -48,6 +50,24 @@ inline std::pair<UniqueFd, UniqueFd> SocketPair() {
   int fds[2] = {-1, -1};
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
   return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// Of loopback. The first end takes 100 kB at least without a wait, of which the second receives a few at a time.
+inline std::pair<UniqueFd, UniqueFd> TcpPairWithALongQueue() {
+  const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+  EXPECT_TRUE(listener);
+  const int few = 4096;
+  EXPECT_EQ(setsockopt(listener->get(), SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
+  const sockaddr_in address{
+      AF_INET, htons(LocalAddress(listener->get()).port()), {htonl(INADDR_LOOPBACK)}, {}};
+  UniqueFd first(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(connect(first.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  UniqueFd second(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  EXPECT_TRUE(second);
+  const int many = 200000;
+  EXPECT_EQ(setsockopt(first.get(), SOL_SOCKET, SO_SNDBUF, &many, sizeof many), 0);
+  EXPECT_EQ(fcntl(first.get(), F_SETFL, O_NONBLOCK), 0);
+  return {std::move(first), std::move(second)};
 }
 
 // To see that a test leaves none behind.

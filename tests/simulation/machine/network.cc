@@ -50,7 +50,7 @@ uint32_t Socket::Ready() {
   uint32_t ready = 0;
   if (unread() || input_ended_ || broken_) ready |= EPOLLIN;
   if (broken_) ready |= EPOLLOUT | EPOLLHUP | (error_ != 0 ? EPOLLERR : 0U);
-  if (family == AF_UNIX && input_ended_) ready |= EPOLLHUP | EPOLLOUT;
+  if (family == AF_UNIX && input_ended_ && (output_ended_ || peer_->closed())) ready |= EPOLLHUP | EPOLLOUT;
   // As the kernel: a sender is woken when a third is free.
   if (Room() * 3 >= world.machines().socket_buffer) ready |= EPOLLOUT;
   return ready;
@@ -214,7 +214,7 @@ ssize_t Socket::Send(const uint8_t* bytes, size_t count) {
     errno = EAGAIN;
     return -1;
   }
-  if (role != Role::kConnected || broken_ || (family == AF_UNIX && peer_->closed())) {
+  if (role != Role::kConnected || broken_ || output_ended_ || (family == AF_UNIX && peer_->closed())) {
     errno = error_ != 0 ? TakeError() : EPIPE;
     return -1;
   }
@@ -229,6 +229,12 @@ ssize_t Socket::Send(const uint8_t* bytes, size_t count) {
   segment.bytes.assign(reinterpret_cast<const char*>(bytes), taken);
   Transmit(std::move(segment));
   return static_cast<ssize_t>(taken);
+}
+
+int Socket::ShutDownWriting() {
+  if (role != Role::kConnected || broken_) return ENOTCONN;
+  TransmitEnd();
+  return 0;
 }
 
 bool Socket::passes_to_peer() const { return world.network.Passes(node, peer_->node); }
@@ -349,6 +355,11 @@ void Socket::OnClose() {
   input_.clear();
   input_start_ = 0;
   if (std::exchange(input_bytes_, 0) > 0 || unaccepted_) return SendReset();
+  TransmitEnd();
+}
+
+void Socket::TransmitEnd() {
+  if (std::exchange(output_ended_, true)) return;
   Segment end;
   end.fin = true;
   Transmit(std::move(end));

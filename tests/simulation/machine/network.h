@@ -53,6 +53,7 @@ class Socket : public File {
   // As recv(2) and send(2).
   ssize_t Receive(uint8_t* bytes, size_t most, bool peek);
   ssize_t Send(const uint8_t* bytes, size_t count);
+  int ShutDownWriting();
   int TakeError() { return std::exchange(error_, 0); }
 
   Node& node;
@@ -79,6 +80,7 @@ class Socket : public File {
   void OnEstablished(Socket* listener);
   void JoinPeer(Socket* other);
   void Transmit(Segment segment);
+  void TransmitEnd();
   void Pump();
   void PumpAt(Time when);
   // The first of `from`.
@@ -105,6 +107,7 @@ class Socket : public File {
   bool input_ended_ = false;
   int error_ = 0;  // reported once
   bool broken_ = false;
+  bool output_ended_ = false;
   std::list<Segment> output_;  // on its way
   size_t output_bytes_ = 0;
   Time last_ready_{};

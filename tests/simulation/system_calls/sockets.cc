@@ -192,6 +192,16 @@ ssize_t __wrap_sendmsg(int fd, const msghdr* message, int flags) {
   return call.Return(socket->Send(reinterpret_cast<const uint8_t*>(all.data()), all.size()));
 }
 
+int __real_shutdown(int, int);
+int __wrap_shutdown(int fd, int how) {
+  const SystemCall call;
+  if (!call) return __real_shutdown(fd, how);
+  auto* const socket = call.Find<Socket>(fd, ENOTSOCK);
+  if (socket == nullptr) return -1;
+  if (how != SHUT_WR) return call.ReturnError(EINVAL);
+  return call.ReturnError(socket->ShutDownWriting());
+}
+
 int __real_setsockopt(int, int, int, const void*, socklen_t);
 int __wrap_setsockopt(int fd, int level, int option, const void* value, socklen_t length) {
   const SystemCall call;

@@ -29,6 +29,7 @@ WRAPPED = [
     "send",
     "sendmsg",
     "setsockopt",
+    "shutdown",
     "socket",
     # files
     "access",
