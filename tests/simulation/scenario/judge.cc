@@ -97,7 +97,7 @@ class Judgement {
       const auto found = known.find(PlanOf(outcome).launch);
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
       if (FindsRootGone(outcome)) continue;
-      const bool all_are_there = last[found->first] < found->second && !HidesEndedLeaders(found->first);
+      const bool all_are_there = last[found->first] < found->second && !StaysForEndedLeaders(outcome);
       if (outcome.ended_at > found->second + (all_are_there ? kKnownToAllThere : kKnownToAll))
         Add(fmt::format("waits: {}", Name(outcome)));
     }
@@ -139,8 +139,9 @@ class Judgement {
       if (!root.is_root || !root.ended || !root.failure || root.formed_at > fault.at ||
           root.failure->message.find("fell silent") == std::string::npos)
         continue;
-      const Time due = fault.at + liveness.dead_after + 2 * liveness.heartbeat + kSilentNodesKnown;
-      if (root.ended_at > due && !LivingRanksLackRoster()) Add(fmt::format("lingers: {}", Name(root)));
+      Time due = fault.at + liveness.dead_after + 2 * liveness.heartbeat + kSilentNodesKnown;
+      if (RanksBehindLackRoster(lost)) due += kReportedToRoot;
+      if (root.ended_at > due) Add(fmt::format("lingers: {}", Name(root)));
       JudgeReportsTo(root, {lost.begin(), lost.end()});
     }
   }
@@ -191,7 +192,9 @@ class Judgement {
   }
   // The root was killed, and had accepted leaders of other nodes. These end immediately, and report it to none: the rank that takes
   // its place stays for them (comm/rendezvous/README.md, "A group forms").
-  bool HidesEndedLeaders(int launch) const {
+  bool StaysForEndedLeaders(const Outcome& outcome) const {
+    if (PlanOf(outcome).node != 0) return false;
+    const int launch = PlanOf(outcome).launch;
     return std::ranges::any_of(outcomes_, [&](const Outcome& leader) {
       const ProcessPlan& plan = PlanOf(leader);
       if (plan.launch != launch || plan.node == 0 || leader.process == nullptr) return false;
@@ -201,9 +204,13 @@ class Judgement {
   }
   // The node lost power before it had passed the roster on. No heartbeat reports that to the ranks behind it; keep-alive does after
   // 30 s, the default of liveness.dead_after (comm/rendezvous/tree.md, "Exit reports"). Scenarios have 1 to 6 s.
-  bool LivingRanksLackRoster() const {
-    return std::ranges::any_of(outcomes_, [](const Outcome& outcome) {
-      return outcome.process != nullptr && !outcome.process->killed && !outcome.formed;
+  bool RanksBehindLackRoster(const std::vector<int>& lost) const {
+    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes),
+                                      scenario_.launches.front().fan_out);
+    return std::ranges::any_of(outcomes_, [&](const Outcome& outcome) {
+      if (outcome.process == nullptr || outcome.process->killed || outcome.formed) return false;
+      const std::vector<size_t> above = tree.Above(static_cast<size_t>(PlanOf(outcome).node));
+      return std::ranges::any_of(lost, [&](int node) { return std::ranges::count(above, node) > 0; });
     });
   }
   // The process above, if it was killed.

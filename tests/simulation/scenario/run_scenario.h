@@ -27,8 +27,8 @@ inline constexpr std::array<Invariant, 16> kInvariants = {{
     {"unreported",
      "if a process is killed or a node loses power, the root knows the end of the ranks on all other nodes"},
     {"lingers",
-     "the root ends without a wait for exit reports of nodes that lost power and of ranks that never had the "
-     "roster"},
+     "the root ends without a wait for exit reports of nodes that lost power, and of ranks that never had "
+     "the roster unless a node above them lost power"},
     {"merged", "the members of a group are the ranks of one launch, and know each other"},
     {"twice", "a rank is one process"},
     {"admitted", "no process takes part without proof, and strangers learn nothing"},
