@@ -17,7 +17,6 @@
 namespace muster::rendezvous {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -160,22 +159,33 @@ TEST_F(JoinerTreeTest, HellosFromBelowGoUpOnceTheLeaderHasBeenAccepted) {
 // Seed 41266148 of the simulation: the process had 5 s to report the lost leader, and passed these on as the root's time. The leaders
 // below stayed for no late rank.
 TEST_F(JoinerTreeTest, AProcessInThePlaceOfALostLeaderPassesOnTheTimeOfTheRoot) {
-  for (JoinRequest* const request : {&requests[3], &requests[4]}) request->leader_patience = milliseconds(10);
-  auto lost = std::make_unique<TestRank>(*loop, requests[3]);
-  lost->Start();
+  const JoinRequest& late = requests[4];
+  const LocalNames names =
+      MakeLocalNames(late.meeting.LocalKey(), late.self.node, late.shared_directories, late.uid);
+  std::unique_ptr<net::FrameStream> to_follower;
+  bool has_accepted = false;
+  NodeListener lost(*loop, names, [&](UniqueFd fd, net::PeerCredentials) {
+    to_follower = std::make_unique<net::FrameStream>(*loop, std::move(fd), kLongestMessage);
+    to_follower->Start(
+        [&](ByteView frame) {
+          if (ControlTypeOf(frame) != ControlType::kHello) return;
+          to_follower->Send(Encode(Acceptance{kRemaining, {3}, "127.0.0.4", false}));
+          has_accepted = true;
+        },
+        [](const Error&) {});
+  });
+  ASSERT_TRUE(lost.Open(NodeListener::Candidates::kOne));
   TestRank follower(*loop, requests[4]);
   follower.Start();
-  loop.For(milliseconds(100));
-  lost.reset();
+  ASSERT_TRUE(loop.Until([&] { return has_accepted; }));
+  loop.Settle();
+  lost.Close();
+  to_follower.reset();
   Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
   ASSERT_TRUE(loop.Until([&] { return parent.came.size() == 2; }));
   EXPECT_THAT(parent.came, ElementsAre("refused 3", "4"));
   loop.Settle();
-  const JoinRequest& late = requests[4];
-  net::FrameStream link(
-      *loop,
-      DialLocal(MakeLocalNames(late.meeting.LocalKey(), late.self.node, late.shared_directories, late.uid)),
-      kLongestMessage);
+  net::FrameStream link(*loop, DialLocal(names), kLongestMessage);
   std::optional<Acceptance> answer;
   link.Start(
       [&](ByteView frame) {
