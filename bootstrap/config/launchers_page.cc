@@ -60,7 +60,7 @@ std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : tex
 
 std::string VariablesText(const resolve::Launcher& launcher) {
   const auto code = [](std::string_view variable) { return fmt::format("`{}`", variable); };
-  const std::string text = Joined(resolve::VariablesOf(launcher), ", ", code);
+  std::string text = Joined(resolve::VariablesOf(launcher), ", ", code);
   if (launcher.note.empty()) return text;
   return text.empty() ? std::string(launcher.note) : fmt::format("{}; {}", text, launcher.note);
 }

@@ -161,7 +161,7 @@ class MapWork {
       const std::lock_guard lock(mutex_);
       worker_ = &worker;
     }
-    const Status served = worker.Run(&group);
+    Status served = worker.Run(&group);
     const std::lock_guard lock(mutex_);
     worker_ = nullptr;
     over_ = true;

@@ -88,7 +88,7 @@ Status KillDescendants(Deadline deadline) {
       return Fail(Code::kDeadline, "process {} ({}) still runs after SIGKILL", children.front(),
                   ProcessName(children.front()));
     }
-    const Status killed = KillChildren(children);
+    Status killed = KillChildren(children);
     if (children.empty()) return killed;
     ProcessEnd::Of(children.front()).Await(deadline.EarlierOf(Deadline::After(kOneEndsWithin)));
     ReapUnclaimed(children);
@@ -122,7 +122,7 @@ Status KillOrphansWith(const std::string& variable, Deadline deadline) {
       return Fail(Code::kDeadline, "process {} ({}) still runs after SIGKILL", orphans.front(),
                   ProcessName(orphans.front()));
     }
-    const Status killed = KillChildren(orphans);
+    Status killed = KillChildren(orphans);
     if (orphans.empty()) return killed;
     ProcessEnd::Of(orphans.front()).Await(deadline.EarlierOf(Deadline::After(kOneEndsWithin)));
   }

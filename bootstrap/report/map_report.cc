@@ -47,7 +47,7 @@ struct Busy {
   double part = 0;
   int rank = 0;
 
-  auto operator<=>(const Busy&) const = default;
+  auto operator<=>(const Busy&) const = default;  // NOLINT(modernize-use-nullptr): of the compiler's own code
 };
 
 // Ascending, without lost ranks; empty if the map has not begun.

@@ -27,10 +27,10 @@ Variables VariablesAlone(const SupervisorPlan& plan) {
 }
 
 // An error about the limit on open files, with the number that is needed: pipes, and files of run.log_dir.
-Error WithNumberNeeded(const SupervisorPlan& plan, size_t ranks, Error error) {
+Error WithNumberNeeded(const SupervisorPlan& plan, size_t ranks, const Error& error) {
   const size_t descriptors = ranks * (plan.config.run.log_dir ? 4 : 2);
   const Status room = MakeRoomForDescriptors(descriptors, fmt::format("the output of {} ranks", ranks));
-  return room ? std::move(error) : room.error();
+  return room ? error : room.error();
 }
 
 }  // namespace

@@ -396,14 +396,14 @@ void Supervisor::OnRanksLost(const std::vector<int>& ranks) {
   for (const std::string& exchange : std::set(contributed_)) ContributeNothingTo(exchange);
 }
 
-void Supervisor::Report(rendezvous::Failure failure) {
+void Supervisor::Report(const rendezvous::Failure& failure) {
   if (IsTolerated(failure)) {
     if (!verdict_.IsExcused(failure.rank)) plane_->LoseProgram(failure);
     Do(verdict_.Excuse(failure.rank, programs_->all_ended()));
     return CheckDone();
   }
   verdict_.Reported();
-  if (plane_) return plane_->Fail(std::move(failure));
+  if (plane_) return plane_->Fail(failure);
   verdict_.AllKnow();
   OnFailure(failure);
 }

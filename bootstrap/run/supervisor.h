@@ -76,7 +76,7 @@ class Supervisor {
   void CheckFiles();
   void ReportProgram();
   void OnProgramLost(int rank);
-  void Report(rendezvous::Failure failure);
+  void Report(const rendezvous::Failure& failure);
   bool IsTolerated(const rendezvous::Failure& failure) const;
   void OnRanksLost(const std::vector<int>& ranks);
   void OnFailure(const rendezvous::Failure& failure);

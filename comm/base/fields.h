@@ -218,7 +218,7 @@ void Fields(auto& wire, Is<Error> auto& error) {
 
 // `what` is for the error, if the bytes are too few, too many or malformed.
 template <typename T>
-Result<T> DecodeFields(FieldReader reader, std::string_view what) {
+Result<T> DecodeFields(FieldReader& reader, std::string_view what) {
   T message{};
   reader(message);
   MUSTER_CHECK(reader.Finish(what));
@@ -226,7 +226,8 @@ Result<T> DecodeFields(FieldReader reader, std::string_view what) {
 }
 template <typename T>
 Result<T> DecodeFields(ByteView bytes, std::string_view what) {
-  return DecodeFields<T>(FieldReader(bytes), what);
+  FieldReader reader(bytes);
+  return DecodeFields<T>(reader, what);
 }
 
 }  // namespace muster

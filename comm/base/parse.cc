@@ -76,6 +76,7 @@ Result<Duration> ParseDuration(std::string_view text) {
     seconds += *number * std::chrono::duration<double>(unit).count();
     if (seconds > kLongestSeconds) return BadDuration(text, "it is longer than 100 years");
     // Part by part: the sum of seconds has too few digits for nanoseconds beside days.
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): the number is not negative, and lround is libm's
     total += Duration(static_cast<Duration::rep>(*number * static_cast<double>(unit.count()) + 0.5));
   } while (!rest.empty());
   return total;

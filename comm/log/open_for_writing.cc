@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "comm/base/parse.h"
 #include "comm/system/descriptor_room.h"
@@ -178,7 +179,7 @@ class Walk {
         return AbsentOr(errno);
       }
       MUSTER_TRY(above, Target(link.get()));
-      base_ = std::move(up);
+      base_ = std::exchange(up, UniqueFd());
       from = base_.get();
     }
     return Refuse("there are too many symbolic links");

@@ -175,7 +175,7 @@ Result<Message> Decode(ByteView message) {
   uint32_t map = 0;
   reader(type, map);
   reader.Require(type == static_cast<uint8_t>(Message::kType));
-  return DecodeFields<Message>(std::move(reader), "message of a map");
+  return DecodeFields<Message>(reader, "message of a map");
 }
 
 }  // namespace muster::map

@@ -16,6 +16,7 @@ constexpr Duration kFirstLine = seconds(5);
 constexpr Duration kLongestPause = seconds(60);
 
 std::string FormatTime(double time) {
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): a time is not negative, and lround is libm's
   const auto whole = static_cast<uint64_t>(time + 0.5);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);

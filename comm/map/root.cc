@@ -186,10 +186,10 @@ void Root::OnFailed(int rank, Failed failed) {
            first_->options.retries + 1, FirstLine(failed.error));
   if (verdict != Ledger::Verdict::kPoisoned) return;
   if (slowest_.Takes(failed.took)) slowest_.Add({failed.item, failed.key, rank, failed.took});
-  Poison(rank, failed.item, std::move(failed.key), std::move(failed.error), failed.took);
+  Poison(rank, failed.item, std::move(failed.key), failed.error, failed.took);
 }
 
-void Root::Poison(int rank, uint64_t item, std::string key, std::string error, Duration took) {
+void Root::Poison(int rank, uint64_t item, std::string key, const std::string& error, Duration took) {
   if (poisoned_.size() < kFirstPoisoned) poisoned_.push_back(item);
   if (failed_.size() < kFailedNamed) failed_.push_back({item, key, rank, took, FirstLine(error)});
   const ByteView bytes = AsBytes(error);

@@ -71,7 +71,7 @@ class Root {
   void OnCommit(int rank, Commit commit);
   void OnFailed(int rank, Failed failed);
   void OnRead(int rank, const ReadRecords& read);
-  void Poison(int rank, uint64_t item, std::string key, std::string error, Duration took);
+  void Poison(int rank, uint64_t item, std::string key, const std::string& error, Duration took);
   void Append(JournalRecord record, std::optional<int> notify);
   void OnDurable(std::optional<int> notify, const Status& status);
   void Answered(uint64_t bytes);

@@ -146,11 +146,10 @@ void FrameStream::Break(Error reason) {
   queued_ = 0;
   loop_.Post([this, alive = alive_, reason = std::move(reason)] {
     if (!*alive || !fd_) return;
-    const std::shared_ptr<bool> still_alive = alive;
     for (size_t left = kMostReadAtTheEnd / kReadBytes; left > 0 && ReadSome() != Read::kNothing; --left) {
       if (!DeliverFrames()) break;
     }
-    if (*still_alive) Close(reason);
+    if (*alive) Close(reason);
   });
 }
 

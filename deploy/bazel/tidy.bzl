@@ -31,7 +31,7 @@ def _tidy_impl(target, ctx):
             continue
         report = ctx.actions.declare_file("{}.{}.tidy".format(ctx.label.name, file.basename))
         arguments = ctx.actions.args()
-        arguments.add_all([report, file, "-std=c++20", "-xc++", "-iquote", "."] + _ANALYZER)
+        arguments.add_all([report, file, "-std=c++20", "-xc++", "-iquote", ".", "-iquote", ctx.bin_dir.path] + _ANALYZER)
         arguments.add_all(system, before_each = "-isystem")
         arguments.add_all([copt for copt in ctx.rule.attr.copts if copt.startswith(_MEANING)])
         ctx.actions.run_shell(

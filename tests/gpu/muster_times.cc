@@ -16,7 +16,7 @@ Status AroundTheRing(Communicator& group, const Buffer& send, const Buffer& rece
   const int ranks = group.size();
   MUSTER_CHECK(group.BeginGroup());
   const Status sent = group.Send(send, (group.rank() + 1) % ranks, options);
-  const Status received = group.Recv(receive, (group.rank() + ranks - 1) % ranks, options);
+  Status received = group.Recv(receive, (group.rank() + ranks - 1) % ranks, options);
   MUSTER_CHECK(group.EndGroup());
   MUSTER_CHECK(sent);
   return received;

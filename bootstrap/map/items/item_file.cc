@@ -60,7 +60,7 @@ class ItemFile : public ItemSource {
     MUSTER_CHECK(records_.Build());
     if (records_.header()) MUSTER_CHECK(ReadHeader(*records_.header()));
     if (size() == 0) return Fail(Code::kConfiguration, "{} has no items", path_);
-    const Status surveyed = Survey(class_field);
+    Status surveyed = Survey(class_field);
     block_ = {};
     surveyed_ = true;
     return surveyed;

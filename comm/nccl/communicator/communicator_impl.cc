@@ -150,8 +150,8 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
   queued.request = request;
   // The watchdog sleeps longer than so short a time.
   if (timeout < core.settings.watch_every) shared_.watchdog->Wake();
-  if (!grouping_) return LaunchAll({std::move(queued)});
-  grouped_.push_back(std::move(queued));
+  if (!grouping_) return LaunchAll({queued});
+  grouped_.push_back(queued);
   return {};
 }
 

@@ -102,9 +102,9 @@ class ControlPlane {
   }
   // Exit statuses of the programs of own ranks: before Leave, and in a failed group last of all
   // (exit_reports.h).
-  void SendExitReport(std::vector<RankEnd> ends) { exit_reports_.Send(std::move(ends)); }
-  void FinishEnds(std::vector<RankEnd> ends, Duration patience) {
-    exit_reports_.Finish(std::move(ends), patience);
+  void SendExitReport(const std::vector<RankEnd>& ends) { exit_reports_.Send(ends); }
+  void FinishEnds(const std::vector<RankEnd>& ends, Duration patience) {
+    exit_reports_.Finish(ends, patience);
   }
   // Ends the control plane although other processes need it; they go on without it.
   void Retire() { leaving_.Retire(); }

@@ -65,9 +65,10 @@ PeerWatch::PeerWatch(Params params, Events events) : params_(std::move(params)),
   for (auto& [source, child] : params_.links.children().all()) {
     if (child.same_node) WatchProcess(source, child.stream->fd());
     // For RanksOnItsNode.
-    std::ranges::stable_partition(child.ranks, [this, node = roster().NodeOf(child.ranks.front())](int rank) {
+    const auto near = [this, node = roster().NodeOf(child.ranks.front())](int rank) {
       return roster().NodeOf(rank) == node;
-    });
+    };
+    std::stable_partition(child.ranks.begin(), child.ranks.end(), near);
   }
   WatchForStopped();
   if (OtherNodes().empty()) return;

@@ -17,7 +17,7 @@ Result<T> DecodeFrame(ByteView frame, std::string_view what, std::shared_ptr<con
   FieldReader reader(frame, std::move(owner));
   uint8_t type = 0;
   reader(type);
-  return DecodeFields<T>(std::move(reader), what);
+  return DecodeFields<T>(reader, what);
 }
 
 }  // namespace muster::rendezvous

@@ -69,7 +69,7 @@ constexpr auto kLimit = std::chrono::seconds(4);
 constexpr const char* kLimitSetting = "timeouts.shutdown=4s";
 
 std::string TextOf(muster_error* error) {
-  const std::string text =
+  std::string text =
       std::string(muster_code_name(muster_error_code(error))) + ": " + muster_error_message(error);
   muster_error_free(error);
   return text;

@@ -17,7 +17,7 @@ namespace {
 using muster::testing_support::AwaitLongSleep;
 
 std::string TextOf(muster_error* error) {
-  const std::string text =
+  std::string text =
       std::string(muster_code_name(muster_error_code(error))) + ": " + muster_error_message(error);
   muster_error_free(error);
   return text;

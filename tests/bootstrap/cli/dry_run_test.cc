@@ -109,7 +109,9 @@ TEST_F(DryRunTest, WithHostsRunEnvIsNoArgumentOfTheMachines) {
   std::ofstream(hosts) << "gpu01\ngpu02\n";
   const std::string sets = " --set 'run.env={TOKEN: 4711}' --set run.grace=3s ";
   for (const std::string how : {"--dry-run", "--dry-run --json"}) {
-    const Outcome outcome = Muster("", "launch --hosts " + hosts + " -n 2 " + how + sets + "-- true");
+    std::string command = "launch -n 2 ";
+    command.append(how).append(sets).append("--hosts ").append(hosts).append(" -- true");
+    const Outcome outcome = Muster("", command);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("run.grace=3s"), Not(HasSubstr("4711"))));
   }

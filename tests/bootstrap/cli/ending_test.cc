@@ -89,9 +89,10 @@ TEST(Ending, AProgramThatEndsInTimeKeepsItsStatus) {
 
 // The test traces it and holds it in its exit, as the kernel holds a process in state D.
 TEST(Ending, AProgramThatSigkillDoesNotEndIsNamedAndLeftBehind) {
-  Launched muster({"launch", "-n", "2", "--set", kShortGrace, "--", "sh", "-c",
-                   "[ $RANK = 0 ] || { until [ -e @/go ]; do sleep 0.05; done; exit 3; }; "
-                   "echo $$ >@/pid && mv @/pid @/held; exec sleep 300"});
+  const std::string script =
+      "[ $RANK = 0 ] || { until [ -e @/go ]; do sleep 0.05; done; exit 3; }; "
+      "echo $$ >@/pid && mv @/pid @/held; exec sleep 300";
+  Launched muster({"launch", "-n", "2", "--set", kShortGrace, "--", "sh", "-c", script});
   ASSERT_TRUE(muster.Appear({"held"})) << muster.Err();
   const pid_t held = std::stoi(ContentOf(muster.File("held")));
   ASSERT_EQ(ptrace(PTRACE_SEIZE, held, nullptr, PTRACE_O_TRACEEXIT), 0) << strerror(errno);
@@ -196,10 +197,10 @@ TEST(Ending, AReportThatCannotBeWrittenHoldsUpNeitherOrphansNorSignals) {
   const int end = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   while (write(end, "x", 1) == 1) {
   }
-  Launched muster(
-      {"launch", "-n", "2", "--report", pipe, "--", "sh", "-c",
-       "[ $RANK = 0 ] || exit 0; setsid sh -c 'echo $$ >@/pid && mv @/pid @/daemon; exec sleep 300' & "
-       "until [ -e @/daemon ]; do sleep 0.05; done"});
+  const std::string script =
+      "[ $RANK = 0 ] || exit 0; setsid sh -c 'echo $$ >@/pid && mv @/pid @/daemon; exec sleep 300' & "
+      "until [ -e @/daemon ]; do sleep 0.05; done";
+  Launched muster({"launch", "-n", "2", "--report", pipe, "--", "sh", "-c", script});
   ASSERT_TRUE(muster.Appear({"daemon"}));
   const pid_t daemon = std::stoi(ContentOf(muster.File("daemon")));
   while (kill(daemon, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -17,7 +17,6 @@ namespace {
 
 using Kind = AttemptEnd::Kind;
 using testing::EndsWith;
-using testing::HasSubstr;
 using testing::StartsWith;
 
 class Attempts : public testing::Test {

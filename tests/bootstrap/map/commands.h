@@ -14,7 +14,7 @@ namespace muster::map {
 class Commands {
  public:
   // In a folder of its own; `output` and `working_directory`: elsewhere.
-  explicit Commands(const std::string& line, std::vector<std::string> expected = {}, int items = 1,
+  explicit Commands(const std::string& line, const std::vector<std::string>& expected = {}, int items = 1,
                     const std::string& output = "", const std::string& working_directory = "") {
     config::MapItems list;
     for (int i = 0; i < items; ++i) list.list.push_back({{"item", "i" + std::to_string(i)}});

@@ -1,5 +1,6 @@
 #include "bootstrap/report/map_report.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -23,8 +23,6 @@ namespace muster::report {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(ReportJson, TellsOfAFailedRun) {
   const json report = json::parse(ReportJson(run::FailedRun(), "0.1.0"));

@@ -1,5 +1,7 @@
 #include "tests/bootstrap/resolve/launches.h"
 
+#include <gtest/gtest.h>
+
 namespace muster::resolve {
 
 std::string VerdictOn(std::string_view launcher, const std::vector<Considered>& considered) {

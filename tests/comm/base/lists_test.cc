@@ -1,5 +1,6 @@
 #include "comm/base/lists.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace muster {

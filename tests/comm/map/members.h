@@ -15,7 +15,7 @@ namespace muster::map {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-inline Identity Of(uint64_t items, std::string work = "square") {
+inline Identity Of(uint64_t items, const std::string& work = "square") {
   return {items, {}, DigestOf(AsBytes(work)), work};
 }
 

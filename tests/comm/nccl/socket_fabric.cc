@@ -159,7 +159,8 @@ NcclResult SocketFabric::Leave(const FakeCall& call, FakeCut& cut) {
 }
 
 NcclResult SocketFabric::Talk(const std::vector<FakeCall>& calls, FakeCut& cut, bool answered) {
-  const std::string name = calls.front().meeting.c_str();  // the id's, which ends with a NUL
+  const std::string& meeting = calls.front().meeting;
+  const std::string name = meeting.substr(0, meeting.find('\0'));  // the id's
   std::unique_lock lock(mutex);
   if (cut.cut) return NcclResult::kInternalError;
   std::list<UniqueFd>& idle = idle_[name];

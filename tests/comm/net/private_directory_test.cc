@@ -85,7 +85,7 @@ TEST_F(PrivateDirectoryTest, IsNoLinkAndNoFile) {
   std::filesystem::create_directory(base.path + "/own");
   ASSERT_EQ(chmod((base.path + "/own").c_str(), 0700), 0);
   std::filesystem::create_symlink(base.path + "/own", prefix + "00000001");
-  std::ofstream(prefix + "00000002");
+  const std::ofstream file(prefix + "00000002");
   ASSERT_EQ(mkdir((prefix + "00000003-and-more").c_str(), 0700), 0);
   EXPECT_THAT(Names(), testing::IsEmpty());
 }
@@ -114,7 +114,7 @@ TEST_F(PrivateDirectoryTest, IsNotMadeWhereOthersCouldReplaceIt) {
 TEST_F(PrivateDirectoryTest, ABaseThatCannotBeUsedIsNamed) {
   EXPECT_EQ(PrivateDirectory::MakeIn(base.path + "/missing").error().message,
             base.path + "/missing: No such file or directory");
-  std::ofstream(base.path + "/file");
+  const std::ofstream file(base.path + "/file");
   EXPECT_EQ(PrivateDirectory::MakeIn(base.path + "/file").error().message,
             base.path + "/file: Not a directory");
   EXPECT_THAT(PrivateDirectory::MakeIn("/proc").error().message, HasSubstr("cannot create /proc/muster-"));
@@ -256,8 +256,9 @@ TEST_F(PrivateDirectoryTest, AForkedChildRemovesNothing) {
 bool OpenForGood(const std::string& base, const std::string& name, Kind kind) {
   static auto& sockets = *new std::vector<PrivateSocket>;
   auto opened = PrivateSocket::OpenIn(base, name, kind);
-  if (opened) sockets.push_back(*std::move(opened));
-  return opened.has_value();
+  if (!opened) return false;
+  sockets.push_back(*std::move(opened));
+  return true;
 }
 
 int StatusOfChild(const std::function<void()>& run) {

@@ -87,6 +87,7 @@ TEST_F(ForkedChildTest, DestroysAPartAndLeavesItsOwnMemory) {
     for (const std::string& line : shared) {
       const uintptr_t begin = std::stoull(line, nullptr, 16);
       const uintptr_t end = std::stoull(line.substr(line.find('-') + 1), nullptr, 16);
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is what the file has
       void* const page = mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
       if (page != MAP_FAILED) pages.push_back(static_cast<volatile char*>(page));

@@ -94,7 +94,7 @@ class Wiretap {
 
 Status AllReduceFloats(Communicator& c, std::vector<float>* result = nullptr) {
   std::vector<float> data(1000, 1);
-  const Status status = c.AllReduce(std::span(data), ReduceOp::kSum);
+  Status status = c.AllReduce(std::span(data), ReduceOp::kSum);
   if (result != nullptr) *result = data;
   return status;
 }

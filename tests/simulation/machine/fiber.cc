@@ -59,6 +59,7 @@ void Fiber::GiveUpStack() {
 }
 
 void Fiber::Start(unsigned high, unsigned low) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): makecontext passes int
   auto* self = reinterpret_cast<Fiber*>(static_cast<uintptr_t>(high) << 32 | low);
   self->body_();
   self->body_ = nullptr;

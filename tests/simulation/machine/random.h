@@ -21,7 +21,7 @@ class Random {
   // Below `limit`, which is positive.
   uint64_t Below(uint64_t limit) { return Next() % limit; }
   int Between(int first, int last) {
-    return first + static_cast<int>(Below(static_cast<uint64_t>(last - first + 1)));
+    return first + static_cast<int>(Below(static_cast<uint64_t>(last - first) + 1));
   }
   bool Chance(double probability) { return Fraction() < probability; }
   double Fraction() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }

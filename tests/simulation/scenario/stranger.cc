@@ -32,7 +32,8 @@ sockaddr_in AddressOf(uint32_t host, uint16_t port) {
 UniqueFd Connect(const Node& target, uint16_t port) {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
   const sockaddr_in address = AddressOf(target.address, port);
-  if (fd) connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  if (fd) [[maybe_unused]]
+    const int begun = connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   return fd;
 }
 

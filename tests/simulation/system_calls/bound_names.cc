@@ -15,6 +15,7 @@ namespace net {
 using simulation::KernelMemory;
 using simulation::World;
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the copies are in the simulated kernel's memory
 void RememberBoundName(std::string path, std::string directory) {
   const KernelMemory kernel;
   World::Caller()->bound_names[std::string(path)] = std::string(directory);

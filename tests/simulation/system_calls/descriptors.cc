@@ -218,6 +218,7 @@ long __wrap_syscall(long number, ...) {
   va_end(arguments);
   const SystemCall call;
   if (!call) return __real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+  // NOLINTBEGIN(performance-no-int-to-ptr): syscall takes addresses as long
   switch (number) {
     case SYS_getrandom: {
       auto* const bytes = reinterpret_cast<uint8_t*>(given[0]);
@@ -245,6 +246,7 @@ long __wrap_syscall(long number, ...) {
     default:
       Unknown("system call", number);
   }
+  // NOLINTEND(performance-no-int-to-ptr)
 }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // Files and directories.
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,8 +45,8 @@ std::string ListSockets(const Inode& directory, const std::string& path) {
   std::string text;
   for (const auto& [name, inode] : directory.entries) {
     if (inode->socket != nullptr && !inode->socket->closed())
-      text += "0: 2 0 10000 1 1 1 " + inode->socket->path + "\n";
-    if (inode->is_directory()) text += ListSockets(*inode, path + "/" + name);
+      text += fmt::format("0: 2 0 10000 1 1 1 {}\n", inode->socket->path);
+    if (inode->is_directory()) text += ListSockets(*inode, fmt::format("{}/{}", path, name));
   }
   return text;
 }

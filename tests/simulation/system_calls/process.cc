@@ -191,7 +191,8 @@ int __real_pthread_join(pthread_t, void**);
 int __wrap_pthread_join(pthread_t thread, void** result) {
   const SystemCall call;
   if (!call) return __real_pthread_join(thread, result);
-  auto* const fiber = reinterpret_cast<Fiber*>(thread);
+  auto* const fiber =
+      reinterpret_cast<Fiber*>(thread);  // NOLINT(performance-no-int-to-ptr): pthread_t is one
   if (fiber->ended) return 0;
   fiber->joiner = &call.world().running();
   call.world().Block(kNever);

@@ -1,4 +1,5 @@
 // No launcher: a world of one, but not if a batch system beside Slurm shows more than one host or task.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +84,7 @@ TEST(AHostFileThatCannotBeRead, IsNamed) {
       "/nowhere cannot be read, so this is a world of one, whatever the number of hosts: in a container, "
       "bind the file into it";
   for (const std::string name : {"PBS_NODEFILE", "OAR_NODEFILE", "PE_HOSTFILE", "COBALT_NODEFILE"})
-    EXPECT_THAT(warnings(name + "=/nowhere"), ElementsAre(name + "=" + end));
+    EXPECT_THAT(warnings(name + "=/nowhere"), ElementsAre(fmt::format("{}={}", name, end)));
   // Four slots of one host, or four hosts.
   const Environment several = Env("PBS_NODEFILE=/nowhere\nPBS_NUM_NODES=4");
   EXPECT_EQ(MustRefuse(several.AsProcess({.pid = 5, .host_name = "n1"})).error.code, Code::kNotLaunched);

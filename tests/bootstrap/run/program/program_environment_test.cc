@@ -1,5 +1,6 @@
 #include "bootstrap/run/program/program_environment.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -186,7 +187,7 @@ TEST(ProgramEnvironment, KeepsAllOfTheOuterLauncherForOneRank) {
   outer["TORCHELASTIC_RUN_ID"] = "none";
   const Roster roster = TwoNodes();
   const auto list = ListOf(outer, FactsOf(roster, 0));
-  for (const auto& [name, value] : outer) EXPECT_THAT(list, Contains(name + "=" + value));
+  for (const auto& [name, value] : outer) EXPECT_THAT(list, Contains(fmt::format("{}={}", name, value)));
 }
 
 TEST(ProgramEnvironment, RemovesSecretsAndWhatChoseTheLauncher) {

@@ -82,7 +82,7 @@ TEST_F(ReportHandoverTest, WithoutAProofTheHandoverEnds) {
 }
 
 std::shared_ptr<FormedGroup> GroupOf(const std::vector<JoinRequest>& requests) {
-  const auto group = std::make_shared<FormedGroup>();
+  auto group = std::make_shared<FormedGroup>();
   group->roster.group_id = "id";
   for (const Placement::Node& node : requests.front().meeting.placement.nodes)
     group->roster.nodes.own().push_back({node.name, {}});

@@ -94,8 +94,9 @@ class StrangersSocketTest : public testing::Test {
         [&] {
           static UniqueFd bound;
           auto made = net::Listen(*net::SocketAddress::Path(elsewhere.path + "/" + name + "~"));
-          if (made) bound = *std::move(made);
-          return made.has_value();
+          if (!made) return false;
+          bound = *std::move(made);
+          return true;
         },
         net::OtherProcess::kNoOwner);
     ASSERT_TRUE(stranger->acted());

@@ -306,8 +306,9 @@ TEST_F(LocalDoorStrangerTest, IsNoLeaderInTheLikelyDirectory) {
         static UniqueFd listening;
         if (mkdir(names.likely->path().c_str(), 0777) != 0) return false;
         auto made = net::Listen(*net::SocketAddress::Path(path));
-        if (made) listening = *std::move(made);
-        return made.has_value();
+        if (!made) return false;
+        listening = *std::move(made);
+        return true;
       },
       net::OtherProcess::kNoOwner);
   ASSERT_TRUE(stranger.acted());

@@ -30,7 +30,7 @@ std::ptrdiff_t OpenDescriptors() {
 // Rank 0 receives; nothing here has a deadline that a slow machine could miss.
 class PeerAcceptorTest : public testing::Test {
  protected:
-  void Start(PeerAcceptorOptions options = {minutes(10), 128, {}}) {
+  void Start(const PeerAcceptorOptions& options = {minutes(10), 128, {}}) {
     acceptor = std::make_unique<PeerAcceptor>(
         *loop, self, *endpoint, options,
         [this](const LinkKey& key, ProvenLink link) { arrived.emplace_back(key, std::move(link.fd)); });
