@@ -104,6 +104,8 @@ Result<int> Supervisor::Run() {
     StartPrograms();
   }
   loop_->RunUntil([this] { return verdict_.status().has_value(); }, Deadline::Never());
+  // Ranks that it has left to the root wait for the end of their connections.
+  joiner_.reset();
   LogFailure();
   programs_->losses().Report();
   // Its connections close a moment before it counts as ended.

@@ -84,14 +84,13 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
       later_restarts_.insert(source);
       children_.Send(source, EncodeBare(ControlType::kLater));
       if (ending_) return;
-      loop_.Cancel(timer_);
       stay_until_ = Clock::now();
       return WaitForChildren();
     }
     params_.arrived.Count(*hello, children_.Find(source)->same_node);
     if (upstream_ && speaks_for_late_ranks_) {
-      // Not accepted, it connects to the root when this process has ended.
-      if (ending_) return;
+      // Not accepted, it connects to the root when this process has ended. After a whole stay the root ends as well.
+      if (ending_ && !stayed_) return;
       upstream_->Send(frame);
     }
   }
@@ -125,12 +124,17 @@ void FailureNotice::StayForLateRanks() {
            params_.failure.error.message, FormatSeconds(*stay),
            DescribeLateRanks(params_.arrived, params_.node));
   stay_until_ = now + *stay;
-  timer_ = loop_.At(stay_until_, [this] { WaitForChildren(); });
+  timer_ = loop_.At(stay_until_, [this] {
+    stayed_ = true;
+    WaitForChildren();
+  });
 }
 
 // Children close when they have read it. If this process closed first, the kernel could discard it.
 void FailureNotice::WaitForChildren() {
   if (OnlyLaterRestartsAreHere()) return Finish();
+  if (std::exchange(waiting_, true)) return;
+  loop_.Cancel(timer_);
   timer_ = loop_.After(kLeaveGrace, [this] { Finish(); });
 }
 

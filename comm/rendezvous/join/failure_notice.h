@@ -77,7 +77,9 @@ class FailureNotice {
   const bool speaks_for_late_ranks_;
   std::set<ChildLinks::Source> later_restarts_;
   Clock::time_point stay_until_;
-  bool ending_ = false;  // nothing more goes up
+  bool stayed_ = false;   // as long as the root does
+  bool waiting_ = false;  // for the children's end
+  bool ending_ = false;   // nothing more goes up
   net::EventLoop::TimerId timer_ = 0;
 };
 

@@ -194,7 +194,8 @@ class LastMessagesTest : public FailureNoticeTest {
                          {.failure = {{Code::kPeerLost, "rank 3 ended", ""}, 3, -1, ""},
                           .arrived = arrived,
                           .unsent = {own},
-                          .node = "b"},
+                          .node = "b",
+                          .late_nodes = late_nodes},
                          std::move(upstream), children, [this] { done = true; });
   }
   void ReadAtRoot() {
@@ -212,6 +213,7 @@ class LastMessagesTest : public FailureNoticeTest {
     peers.back()->Send(Encode(HelloOf({process})));
   }
 
+  Duration late_nodes{};
   std::unique_ptr<net::FrameStream> upstream;
   std::unique_ptr<net::FrameStream> root;
   std::vector<int> ranks;
@@ -282,6 +284,19 @@ TEST_F(LastMessagesTest, ARankThatComesBehindThemIsLeftToTheRoot) {
   EXPECT_TRUE(loop.Until([&] { return done; }));
   EXPECT_FALSE(answered);
   EXPECT_EQ(ranks, std::vector{1});
+}
+
+// Then the root has stayed as long, and ends as well.
+TEST_F(LastMessagesTest, ARankThatComesAfterAWholeStayGetsTheFailure) {
+  late_nodes = milliseconds(1);
+  const FailureNotice notice = NoticeOfLeader(2);
+  loop.For(milliseconds(600));  // half a second for ranks that come anyway, then the stay
+  Connect(true);
+  bool answered = false;
+  peers.back()->Start([&](ByteView) { answered = true; }, [](const Error&) {});
+  peers.back()->Send(HelloFrom(2, "b"));
+  EXPECT_TRUE(loop.Until([&] { return answered; }));
+  EXPECT_FALSE(done);
 }
 
 }  // namespace
