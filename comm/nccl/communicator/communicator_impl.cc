@@ -58,13 +58,11 @@ Status NcclCommunicator::LeaveNccl(Deadline deadline) {
     [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
     *state = live->Call([&](NcclComm comm) { return nccl->Finalize(comm); });
   };
-  if (!RunWithin(deadline, finalize, core.group.failure_fd())) {
-    LogDebug("NCCL's communicator was not finalized in time");
-    return Fail(Code::kDeadline, "NCCL's communicator was not finalized in time");
-  }
-  if (*state != NcclResult::kSuccess) {
-    LogDebug("NCCL's communicator was not finalized: {}", ExplainNccl(*core.nccl, *state));
-    return Fail(Code::kSystem, "{}", core.nccl->Describe(*state));
+  const bool back = RunWithin(deadline, finalize, core.group.failure_fd());
+  if (!back || *state != NcclResult::kSuccess) {
+    const std::string why = back ? ExplainNccl(*core.nccl, *state) : "it did not return in time";
+    LogDebug("NCCL's communicator was not finalized: {}", why);
+    return Fail(Code::kSystem, "{}", why);
   }
   live_->operations()->Close();
   const auto destroy = [nccl = core.nccl, cuda = core.cuda, device = core.settings.device,

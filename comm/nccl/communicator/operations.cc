@@ -141,10 +141,13 @@ void Operations::Close() {
 OperationState Operations::Look() const {
   const std::lock_guard lock(mutex_);
   if (!entries_.empty()) {
-    OperationState state = socket::StateOf(entries_.front().call);
+    // Those before one that is being launched may be done: no Sweep comes meanwhile. This rank has done its part of them.
+    const auto launching = std::ranges::find(entries_, nullptr, &Entry::event);
+    const Entry& shown = launching == entries_.end() ? entries_.front() : *launching;
+    OperationState state = socket::StateOf(shown.call);
     state.active = true;
-    state.milliseconds = MillisecondsSince(entries_.front().began);
-    if (entries_.front().peer) state.waiting_for = {*entries_.front().peer};
+    state.milliseconds = MillisecondsSince(shown.began);
+    if (shown.peer) state.waiting_for = {*shown.peer};
     return state;
   }
   OperationState state =

@@ -290,7 +290,12 @@ NcclResult ComputingNccl::LaunchAll(const Tasks& tasks) {
 }
 
 NcclResult ComputingNccl::Connect(NcclComm comm) {
-  if (fabric_->never_connects.contains(rank_)) return WaitForAbort(comm);
+  bool never = false;
+  {
+    const std::lock_guard lock(fabric_->mutex);
+    never = fabric_->never_connects.contains(rank_);
+  }
+  if (never) return WaitForAbort(comm);
   if (!fabric_->connects || std::exchange(comm->connected, true)) return NcclResult::kSuccess;
   return fabric_->Run({Next(*comm, "connect", Gather(nullptr, nullptr, 0))}, comm->cut);
 }

@@ -102,6 +102,14 @@ TEST_F(OperationsTest, ThatAreBeingLaunchedAreFoundOverdueWithoutASweep) {
   EXPECT_EQ(operations_.FindOverdue()->call.sequence, 1u);
 }
 
+TEST_F(OperationsTest, TheOneThatIsBeingLaunchedIsShown) {
+  const auto launched = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched({launched}, stream_), CudaResult::kSuccess);
+  EXPECT_EQ(Describe(operations_.Look()), "AllReduce #1 f32[8]");
+  operations_.Begin(AllReduce(2), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(Describe(operations_.Look()), "AllReduce #2 f32[8]");
+}
+
 TEST_F(OperationsTest, OfAPairSayForWhomTheyWait) {
   Call call = AllReduce(1);
   call.operation = Operation::kRecv;

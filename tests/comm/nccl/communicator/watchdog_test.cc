@@ -172,6 +172,27 @@ TEST(NcclLaunch, ThatWaitsForAPeerEndsWithTheGroup) {
   EXPECT_THAT(world.ended(), Each(""));
 }
 
+// What they launched before is not asked for while the call hangs: ranks in it were named as behind.
+TEST(NcclLaunch, ThatHangsNamesNoneOfTheRanksThatAreInIt) {
+  NcclWorld world(socket::BlockLayout({2, 1}), kBare);
+  const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
+    const OnDevice data(world.cuda(c.rank()), 8);
+    MUSTER_CHECK(c.AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum, {.stream = data.stream()}));
+    if (c.rank() == 2) return c.Synchronize();
+    {
+      const std::lock_guard lock(world.fabric().mutex);
+      world.fabric().never_connects.insert(c.rank());
+    }
+    return c.AllReduce(data.buffer(), data.buffer(), ReduceOp::kSum,
+                       {.timeout = seconds(1), .stream = data.stream()});
+  });
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(messages[static_cast<size_t>(rank)],
+                testing::MatchesRegex("AllReduce #2 f32.8. of NCCL did not finish within 1s on rank [01] on "
+                                      "gpu01: waiting for rank 2 .gpu02., last seen in AllReduce #1"));
+  }
+}
+
 // The part that was starting has no owner yet, and is aborted too.
 TEST(NcclSplit, ThatDoesNotEndIsAbortedWithTheWhole) {
   NcclWorld world(socket::BlockLayout({2, 1}), kBare, TestSettings(),
