@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tests/comm/net/test_loop.h"
+#include "tests/comm/net/frame_stream_fixture.h"
 
 namespace {
 
@@ -34,45 +34,6 @@ auth::SecretKey KeyOf(uint8_t fill) {
   std::fill(key.mutable_view().begin(), key.mutable_view().end(), fill);
   return key;
 }
-
-Bytes Framed(std::string_view text) {
-  Bytes bytes = {static_cast<uint8_t>(text.size()), static_cast<uint8_t>(text.size() >> 8), 0, 0};
-  bytes.insert(bytes.end(), text.begin(), text.end());
-  return bytes;
-}
-
-class FrameStreamTest : public testing::Test {
- protected:
-  FrameStreamTest() {
-    auto [near, other] = SocketPair();
-    stream = std::make_unique<FrameStream>(*loop, std::move(near), 100);
-    far = std::move(other);
-  }
-  void Start() {
-    stream->Start([this](ByteView frame) { frames.emplace_back(AsText(frame)); },
-                  [this](const Error& reason) { closed = reason; });
-  }
-  void Write(ByteView bytes) {
-    ASSERT_EQ(write(far.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-  }
-  std::string ReadAll() {
-    const ssize_t count = read(far.get(), room.data(), room.size());
-    return room.substr(0, count > 0 ? static_cast<size_t>(count) : 0);
-  }
-
-  // Instead of the system's default, which may be megabytes.
-  void SendFewAtATime() {
-    const int bytes = 4096;
-    ASSERT_EQ(setsockopt(stream->fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
-  }
-
-  std::string room = std::string(1 << 20, '\0');  // made once: a sanitizer takes milliseconds for it
-  TestLoop loop;
-  UniqueFd far;
-  std::unique_ptr<FrameStream> stream;
-  std::vector<std::string> frames;
-  std::optional<Error> closed;
-};
 
 TEST_F(FrameStreamTest, AFrameArrivesByteByByte) {
   Start();
@@ -319,86 +280,6 @@ TEST_F(FrameStreamTest, TheRestOfAFrameWaitsForNoTurnOfTheLoop) {
   kernel_takes_parts = false;
   EXPECT_TRUE(stream->flushed());
   EXPECT_EQ(ReadAll(), AsText(Framed("I leave")));
-}
-
-TEST_F(FrameStreamTest, CloseAfterFlushDeliversAndCallsNobody) {
-  SendFewAtATime();
-  Start();
-  const std::string big(1000000, 'x');
-  stream->Send(AsBytes(big));
-  stream->CloseAfterFlush();
-  EXPECT_TRUE(stream->open());
-  Write(Framed("ignored"));
-  std::string got;
-  ASSERT_TRUE(loop.Until([&] {
-    got += ReadAll();
-    return !stream->open();
-  }));
-  got += ReadAll();
-  EXPECT_EQ(got.size(), big.size() + 4);
-  EXPECT_TRUE(frames.empty());
-  EXPECT_FALSE(closed);
-}
-
-TEST_F(FrameStreamTest, CloseAfterPeerReportsTheEndIfRequested) {
-  SendFewAtATime();
-  Start();
-  stream->Send(AsBytes(std::string(1000000, 'x')));
-  int ends = 0;
-  stream->CloseAfterPeer([] { ADD_FAILURE() << "the second call replaces it"; });
-  stream->CloseAfterPeer([&ends] { ++ends; });
-  std::string got;
-  while (got.size() < 1000004) {
-    got += ReadAll();
-    loop.Settle();
-    ASSERT_TRUE(stream->open());
-  }
-  EXPECT_EQ(read(far.get(), room.data(), 1), 0) << "it sends no more";
-  loop.Settle();
-  EXPECT_EQ(ends, 0) << "the peer is still there";
-  far.Reset();
-  ASSERT_TRUE(loop.Until([&] { return ends == 1; }));
-  EXPECT_FALSE(stream->open());
-  EXPECT_FALSE(closed);
-  stream->CloseAfterPeer([&ends] { ++ends; });
-  EXPECT_EQ(ends, 2) << "it is closed";
-}
-
-// The kernel resets a connection that is closed with bytes unread, and drops what it has not sent.
-TEST_F(FrameStreamTest, CloseAfterPeerLosesNoLastBytesToFramesOfThePeer) {
-  auto [near, other] = TcpPairWithALongQueue();
-  stream = std::make_unique<FrameStream>(*loop, std::move(near), 100);
-  FrameStream peer(*loop, std::move(other), 100000);
-  Start();
-  peer.Send(AsBytes("before"));
-  stream->Send(AsBytes(std::string(100000, 'x')));
-  ASSERT_TRUE(stream->flushed());
-  stream->CloseAfterPeer();
-  peer.Send(AsBytes("behind"));
-  loop.Settle();
-  size_t got = 0;
-  peer.Start([&got](ByteView frame) { got = frame.size(); }, [](const Error&) {});
-  EXPECT_TRUE(loop.Until([&] { return !peer.open() && !stream->open(); }));
-  EXPECT_EQ(got, 100000);
-  EXPECT_TRUE(frames.empty());
-  EXPECT_FALSE(closed);
-}
-
-TEST_F(FrameStreamTest, CloseAfterFlushWithNothingToSayClosesAtOnce) {
-  Start();
-  stream->CloseAfterFlush();
-  EXPECT_FALSE(stream->open());
-  EXPECT_FALSE(closed);
-}
-
-TEST_F(FrameStreamTest, CloseAfterFlushEndsWhereThePeerIsGone) {
-  SendFewAtATime();
-  Start();
-  stream->Send(AsBytes(std::string(1000000, 'x')));
-  stream->CloseAfterFlush();
-  far.Reset();
-  ASSERT_TRUE(loop.Until([&] { return !stream->open(); }));
-  EXPECT_FALSE(closed);
 }
 
 TEST_F(FrameStreamTest, AFrameHandlerMayDestroyIt) {
