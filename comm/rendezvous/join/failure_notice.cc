@@ -9,9 +9,6 @@
 namespace muster::rendezvous {
 namespace {
 
-// Several round trips; a process above that stands still is not waited for longer.
-constexpr auto kLastMessages = std::chrono::milliseconds(250);
-
 // The time for peers to read their failure message and close.
 constexpr Duration kLeaveGrace = std::chrono::seconds(2);
 // Each process stays this long if ranks may still come: they get the failure instead of waiting for a root
@@ -146,7 +143,7 @@ void FailureNotice::Finish() {
   if (std::exchange(ending_, true)) return;
   loop_.Cancel(timer_);
   if (!upstream_) return Done();
-  timer_ = loop_.After(kLastMessages, [this] { Done(); });
+  timer_ = loop_.After(params_.last_messages, [this] { Done(); });
   upstream_->CloseAfterPeer([this] { Done(); });
 }
 

@@ -44,6 +44,8 @@ class FailureNotice {
     Duration late_nodes{};
     Deadline deadline = Deadline::Never();  // the root's
     Acceptance self{};                      // names this process
+    // At the end, for the process above to take the last messages: many round trips. One that stands still may lose them.
+    Duration last_messages = std::chrono::milliseconds(250);
   };
 
   // Sends it. `upstream` may be null. `children` must outlive it. `on_done` is called once, and must not
