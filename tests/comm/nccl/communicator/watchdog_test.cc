@@ -172,7 +172,7 @@ TEST(NcclLaunch, ThatWaitsForAPeerEndsWithTheGroup) {
   EXPECT_THAT(world.ended(), Each(""));
 }
 
-// What they launched before is not asked for while the call hangs: ranks in it were named as behind.
+// While the call hangs, no operation before it is asked for: the ranks in it were shown in the one before.
 TEST(NcclLaunch, ThatHangsNamesNoneOfTheRanksThatAreInIt) {
   NcclWorld world(socket::BlockLayout({2, 1}), kBare);
   const std::vector<std::string> messages = world.Messages([&](Communicator& c) -> Status {
