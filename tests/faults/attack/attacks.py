@@ -6,8 +6,8 @@
 Two attackers (attacker.cc) as another user: on the node of the listener ("near"), on the node of the ranks that connect to it
 ("beside"), or one on each of two other nodes ("far"). First
 they attack a listener of their own on that node: the job's need then is the control, and the limits are on its greater need when the
-same two attack it. A pair over a limit is played again, three times at most: a busy machine must not fail it, but a permanent excess
-does. --long: every attack for 20 s, else one for 2 s.
+same two attack it. A pair over a limit on time is played again, three times at most: a busy machine must not fail it, but a permanent
+excess does. --long: every attack for 20 s, else one for 2 s.
 
 An attack counts only if it meets its listener: with a connection, or denied if no other user may connect, and with a first message
 that the listener answers. --blind: for a check of that; every row of an attack must fail. `listener`: none is found.
@@ -19,10 +19,8 @@ has seen; the last line is `N passed, N failed, 0 skipped`, a row each.
 
 import argparse
 import contextlib
-import dataclasses
 import itertools
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -36,16 +34,8 @@ from attack_job import (  # noqa: E402  (the path comes first)
 from checks import rerun  # noqa: E402
 from listeners import BLIND, LAUNCH, LISTENERS, NEAR_TCP, NODES, Listener  # noqa: E402
 from observer import on  # noqa: E402
+from promise import HEAD, REPORT, TRIES, Cost, Report, Row  # noqa: E402
 
-# The promise: the permitted cost of an attack beyond the control.
-MOST_LATE_S = 0.1
-MOST_LINES_A_MINUTE = 20
-MOST_DESCRIPTORS = 256
-MOST_MEMORY_MIB = 32
-# Beyond it there is no promise in milliseconds: until a rank that comes during the attack is in the group, or connected.
-MOST_FORMING_S = 1.0
-
-TRIES = 3
 SHORT_S, LONG_S = 2, 20
 SETTLE_S = 0.3
 PROGRAMS = {
@@ -56,105 +46,6 @@ PROGRAMS = {
 }
 # Of a job that was attacked: no attack of its own.
 THE_END = Listener("(the end of the job)", "-", "", None, None, b"")
-
-
-@dataclasses.dataclass
-class Report:
-    """Of an attacker, on its own work."""
-
-    attempts: int
-    connected: int
-    denied: int
-    last_error: str
-
-    def missed(self, denied):
-        """Why it was no attack; empty: it was one."""
-        if (self.denied if denied else self.connected) > 0:
-            return ""
-        return f"{self.attempts} attempts, {self.connected} connected, {self.denied} denied, last error: {self.last_error}"
-
-
-REPORT = re.compile(r"attempts=(\d+) connected=(\d+) denied=(\d+) closed_by_peer=\d+ last_error=(.*)")
-
-
-@dataclasses.dataclass
-class Cost:
-    late: float = 0.0  # heartbeats of the attacked node's leader, beyond their interval
-    slow: float = 0.0  # the slowest AllReduce
-    forming: float = 0.0  # or the first call; of a launch, all of it
-    lines: int = 0
-    descriptors: int = 0
-    memory: float = 0.0
-    reports: list = dataclasses.field(default_factory=list)  # of the attackers
-
-
-@dataclasses.dataclass
-class Row:
-    listener: Listener
-    attack: str
-    control: Cost
-    cost: Cost
-    seconds: float
-    outcome: str = "same"
-    blind: str = ""  # why it proves nothing
-    tries: int = 1
-
-    def problems(self):
-        return [*self.lasting_problems(), *self.passing_problems()]
-
-    # A busy machine may be the reason.
-    def passing_problems(self):
-        if self.outcome != "same":
-            yield f"outcome: {self.outcome}"
-        if self.cost.late - self.control.late > MOST_LATE_S:
-            yield f"heartbeats {1000 * (self.cost.late - self.control.late):.0f} ms later"
-        if self.cost.slow - self.control.slow > MOST_LATE_S:
-            yield f"an AllReduce {1000 * (self.cost.slow - self.control.slow):.0f} ms longer"
-        if self.cost.forming - self.control.forming > MOST_FORMING_S:
-            yield f"took {self.cost.forming - self.control.forming:.1f} s longer"
-
-    def lasting_problems(self):
-        if self.blind:
-            yield f"no attack: {self.blind}"
-        for report in self.control.reports:
-            if missed := report.missed(denied=False):
-                yield f"no attack on the listener of the control: {missed}"
-        for report in self.cost.reports:
-            if missed := report.missed(denied=self.listener.kind != "tcp"):
-                yield f"no attack: {missed}"
-        if self.cost.lines > MOST_LINES_A_MINUTE * max(1, -(-self.seconds // 60)):
-            yield f"{self.cost.lines} lines of log"
-        if self.cost.descriptors - self.control.descriptors > MOST_DESCRIPTORS:
-            yield f"{self.cost.descriptors - self.control.descriptors} more descriptors"
-        if self.cost.memory - self.control.memory > MOST_MEMORY_MIB:
-            yield f"{self.cost.memory - self.control.memory:.0f} MiB more"
-        if self.listener.kind != "tcp" and self.connected() > 0:
-            yield "another user can open it"
-
-    def is_final(self):
-        return any(self.lasting_problems()) or not any(self.passing_problems()) or self.tries == TRIES
-
-    def connected(self):
-        return sum(report.connected for report in self.cost.reports)
-
-    def cells(self):
-        def pair(cost, control):
-            return f"{1000 * cost:.0f} ({1000 * control:.0f})"
-
-        timed = self.cost.forming > 0
-        listener = ", ".join(filter(None, (self.listener.name, self.listener.phase)))
-        return (
-            *[listener, self.listener.where, self.attack, f"{self.connected()}"],
-            "-" if timed else pair(self.cost.late, self.control.late),
-            "-" if timed else pair(self.cost.slow, self.control.slow),
-            f"{self.cost.forming:.1f} ({self.control.forming:.1f})" if timed else "-",
-            *[f"{self.cost.lines}", f"{self.cost.descriptors - self.control.descriptors:+d}"],
-            *[f"{self.cost.memory - self.control.memory:+.0f}", self.outcome, "; ".join(self.problems())],
-        )
-
-
-HEAD = ("listener", "from", "attack", "connections", "heartbeat late, ms (control)", "AllReduce, ms (control)",
-        "takes, s (control)", "lines", "descriptors", "MiB", "outcome", "over the promise")
 
 
 class Attackers:

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""attacks.py without a cluster: which results are final, and which are played again."""
+
+import contextlib
+import io
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import attacks  # noqa: E402  (the path comes first)
+from attack_job import Broken  # noqa: E402
+from listeners import Listener  # noqa: E402
+from promise import MOST_FORMING_S, MOST_LATE_S, TRIES, Cost, Report  # noqa: E402
+
+MET = Report(1, 1, 0, "none")
+
+
+def cost(**found):
+    return Cost(reports=[MET, MET], **found)
+
+
+class Met(Listener):
+    """One that takes its first message."""
+
+    def aim(self, job):
+        return self.targets(job)
+
+
+class Job:
+    """One that forms, and is quiet."""
+
+    def await_formed(self):
+        pass
+
+    def await_quiet(self):
+        pass
+
+    def lines(self):
+        return 0
+
+    def finish(self):
+        return 0
+
+    def close(self):
+        pass
+
+
+class Play(attacks.Play):
+    """Each control and each attack costs what the next of `results` says; an exception is raised."""
+
+    def __init__(self, *results):
+        super().__init__("", {"attacker": ""}, None, 2)
+        self.results = list(results)
+        self.sink = self
+
+    def targets(self, _):
+        return ["tcp:control"]
+
+    def job(self, *_, **__):
+        return Job()
+
+    def window(self, *_):
+        return self.next()
+
+    def next(self):
+        if not self.results:
+            raise AssertionError("a final result is played again")
+        result = self.results.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+
+class Attacks(unittest.TestCase):
+    def play(self, phase, *results):
+        """The row, and how many pairs are played again."""
+        listener = Met("root", "far", "hello", lambda _: ["tcp:target"], lambda _: "", b"", "tcp", phase)
+        play, printed = Play(*results), io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            if phase:
+                row = play.timed(listener, "hello", lambda *_: play.next())
+            else:
+                row = next(play.at_work([(listener, "hello")]))
+        self.assertEqual(play.results, [])
+        return row, sum(line.startswith("rerun ") for line in printed.getvalue().splitlines())
+
+    def test_a_changed_outcome_is_final(self):
+        for phase in ("", "forming", "connecting"):
+            for results in ([cost(), Broken("ended with 1")], [Broken("ended with 1")]):
+                with self.subTest(phase=phase, results=results):
+                    row, reruns = self.play(phase, *results)
+                    self.assertEqual((list(row.problems()), reruns), (["outcome: ended with 1"], 0))
+
+    def test_an_excess_of_time_is_played_again(self):
+        for phase, late in (("", cost(late=2 * MOST_LATE_S)), ("forming", cost(forming=2 * MOST_FORMING_S))):
+            with self.subTest(phase=phase):
+                row, reruns = self.play(phase, cost(), late, cost(), cost())
+                self.assertEqual((list(row.problems()), reruns), ([], 1))
+                row, reruns = self.play(phase, *[cost(), late] * TRIES)
+                self.assertEqual((len(row.problems()), reruns), (1, TRIES - 1))
+
+    def test_a_changed_outcome_after_an_excess_of_time_is_final(self):
+        row, reruns = self.play("", cost(), cost(late=2 * MOST_LATE_S), cost(), Broken("ended with 1"))
+        self.assertEqual((list(row.problems()), reruns), (["outcome: ended with 1"], 1))
+
+    def test_other_limits_are_final(self):
+        for found in (cost(lines=21), cost(descriptors=257), cost(memory=33), Cost(reports=[Report(1, 0, 0, "none")])):
+            with self.subTest(found=found):
+                row, reruns = self.play("forming", cost(), found)
+                self.assertEqual((len(row.problems()), reruns), (1, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
