@@ -28,6 +28,10 @@ constexpr size_t kMostQuick = 64;
 // after 1, 3 and 7 s. The network may be slow: only some are short.
 constexpr Duration kRepeat = milliseconds(200);
 constexpr int kQuickRequests = 10;
+// A root whose queue another user of this node keeps full closes most connections, each after some 100 ms: of several
+// parallel attempts, one finds a place sooner. A foreign process that closes immediately gets one at a time.
+constexpr Duration kSlowClose = milliseconds(20);
+constexpr int kMostParallel = 8;
 // A root is seldom that late. A sweep resembles a port scan.
 constexpr Duration kSweepAfter = milliseconds(15000);
 constexpr Duration kLookForStrangers = milliseconds(250);
@@ -63,11 +67,12 @@ struct RootDialer::Attempt {
   net::EventLoop::TimerId timer = 0;
   Duration pause = kFirstPause;
   std::string problem;
-  bool answered = false;            // the peer has answered
-  RetryBudget retries;              // after connections that the peer has closed
-  int requests = 0;                 // connects since the kernel of the peer answered last
-  std::optional<size_t> further{};  // its index, of a further address that is being tried
-  bool sweeping = false;            // one of swept_
+  bool answered = false;  // the peer has answered
+  Clock::time_point connected{};
+  std::shared_ptr<RetryBudget> retries;  // of the address, after connections that it has closed
+  int requests = 0;                      // connects since the kernel of the peer answered last
+  std::optional<size_t> further{};       // its index, of a further address that is being tried
+  bool sweeping = false;                 // one of swept_
 };
 
 RootDialer::RootDialer(net::EventLoop& loop, Params params, auth::Prover& prover, OnLink on_link,
@@ -90,13 +95,16 @@ void RootDialer::Stop() {
 void RootDialer::AddCandidates(const std::vector<net::SocketAddress>& candidates) {
   for (const net::SocketAddress& candidate : candidates) {
     const bool known = std::ranges::any_of(attempts_, [&](const auto& a) { return a->address == candidate; });
-    if (known) continue;
-    attempts_.push_back(std::make_unique<Attempt>());
-    Attempt& attempt = *attempts_.back();
-    attempt.address = candidate;
-    attempt.retries = RetryBudget(params_.leaders);
-    attempt.timer = loop_.After(Duration::zero(), [this, &attempt] { Try(attempt); });
+    if (!known) AddAttempt(candidate, std::make_shared<RetryBudget>(params_.leaders));
   }
+}
+
+void RootDialer::AddAttempt(const net::SocketAddress& address, std::shared_ptr<RetryBudget> retries) {
+  attempts_.push_back(std::make_unique<Attempt>());
+  Attempt& attempt = *attempts_.back();
+  attempt.address = address;
+  attempt.retries = std::move(retries);
+  attempt.timer = loop_.After(Duration::zero(), [this, &attempt] { Try(attempt); });
 }
 
 void RootDialer::SetFurther(Further further) {
@@ -175,6 +183,7 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   // The previous error is more useful than the note of a retry.
   if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
+  attempt.connected = Clock::now();
   loop_.Cancel(attempt.timer);
   const Duration limit = Patience(attempt, params_.handshake_timeout);
   attempt.clock = std::make_unique<HandshakeClock>(loop_, limit, [this, &attempt, limit](bool own_prover) {
@@ -195,16 +204,26 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
       },
       [this, &attempt](auth::HandshakeResult result) { OnHandshake(attempt, std::move(result)); });
   stream->Start([this, &attempt](ByteView frame) { OnFrame(attempt, frame); },
-                [this, &attempt](const Error& error) {
-                  std::string problem = error.message.empty() ? "it closed the connection" : error.message;
-                  // It may have timed out first.
-                  if (attempt.handshake->WaitsForProver())
-                    problem = ProverHangs(prover_) + ", and " + problem;
-                  const bool quick = error.code == Code::kSystem && attempt.retries.Take(Clock::now());
-                  if (quick && attempts_.size() <= kMostQuick) attempt.pause = attempt.retries.pause();
-                  Retry(attempt, std::move(problem), quick ? Duration::zero() : kStrangerPause);
-                });
+                [this, &attempt](const Error& error) { OnClosed(attempt, error); });
   attempt.handshake->Start();
+}
+
+void RootDialer::OnClosed(Attempt& attempt, const Error& error) {
+  std::string problem = error.message.empty() ? "it closed the connection" : error.message;
+  // It may have timed out first.
+  if (attempt.handshake->WaitsForProver()) problem = ProverHangs(prover_) + ", and " + problem;
+  const auto now = Clock::now();
+  const bool quick = error.code == Code::kSystem && !attempt.sweeping && attempt.retries->Take(now);
+  if (quick && attempts_.size() <= kMostQuick) attempt.pause = attempt.retries->pause();
+  if (quick && now - attempt.connected >= kSlowClose) TryBeside(attempt);
+  Retry(attempt, std::move(problem), quick ? Duration::zero() : kStrangerPause);
+}
+
+void RootDialer::TryBeside(const Attempt& attempt) {
+  const auto at_once =
+      std::ranges::count_if(attempts_, [&](const auto& a) { return a->address == attempt.address; });
+  if (at_once < kMostParallel && params_.leaders <= RetryBudget::kFewLeaders)
+    AddAttempt(attempt.address, attempt.retries);
 }
 
 void RootDialer::OnFrame(Attempt& attempt, ByteView frame) {

@@ -20,6 +20,7 @@
 #include "comm/net/frame_stream.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/link/port_sweep.h"
+#include "comm/rendezvous/link/retry_budget.h"
 
 namespace muster::rendezvous {
 
@@ -64,12 +65,15 @@ class RootDialer {
 
  private:
   struct Attempt;
+  void AddAttempt(const net::SocketAddress& address, std::shared_ptr<RetryBudget> retries);
   void Sweep();
   void TryFurther();
   bool StrangersHoldAll() const;
   void Try(Attempt& attempt);
   void OnConnected(Attempt& attempt, UniqueFd fd);
   void OnFrame(Attempt& attempt, ByteView frame);
+  void OnClosed(Attempt& attempt, const Error& error);
+  void TryBeside(const Attempt& attempt);
   void OnHandshake(Attempt& attempt, auth::HandshakeResult result);
   void Retry(Attempt& attempt, std::string problem, Duration at_least);
   void StopAttempt(Attempt& attempt);

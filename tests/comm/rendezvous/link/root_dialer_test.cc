@@ -186,6 +186,31 @@ TEST_F(RootDialerTest, ARootThatClosesNearlyAllConnectionsIsReachedWithoutLongPa
   EXPECT_EQ(closed, kClosed);
 }
 
+// Its queue is full: each connection waits, and then it is closed.
+TEST_F(RootDialerTest, ARootThatClosesSlowlyGetsParallelAttempts) {
+  UniqueFd listener = *net::Listen(At(0));
+  const uint16_t port = net::LocalAddress(listener.get()).port();
+  std::vector<UniqueFd> queue;
+  size_t most = 0;
+  int closed = 0;
+  ASSERT_TRUE(loop->Watch(listener.get(), EPOLLIN, [&](uint32_t) {
+    auto fd = net::Accept(listener.get());
+    if (!fd || !*fd) return;
+    queue.push_back(*std::move(fd));
+    most = std::max(most, queue.size());
+    loop->After(milliseconds(50), [&] {
+      queue.erase(queue.begin());
+      ++closed;
+    });
+  }));
+  MakeDialer();
+  dialer->AddCandidates({At(port)});
+  ASSERT_TRUE(loop.Until([&] { return most >= 8; }));
+  closed = 0;
+  ASSERT_TRUE(loop.Until([&] { return closed >= 30; }));
+  EXPECT_EQ(most, 8u);
+}
+
 TEST_F(RootDialerTest, AnotherGroupsRootIsPassedOver) {
   const uint16_t first = OpenDoor({net::FreePort()}, auth::MeetingIdOf("another launch"));
   MakeDialer();
