@@ -72,6 +72,11 @@ def muster_test(name, srcs = None, copts = [], deps = [], **kwargs):
         **_audience(kwargs)
     )
 
+def muster_tests(names, **kwargs):
+    """A muster_test of each name, which all have the same attributes."""
+    for name in names:
+        muster_test(name = name, **kwargs)
+
 def muster_fuzz_target(name, srcs = None, seeds = [], deps = [], executions = 20000, linkopts = [], **kwargs):
     """A fuzz target (tests/fuzz/fuzz_target.h): a short test, and with --config=fuzz a libFuzzer program.
 
