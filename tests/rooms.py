@@ -96,8 +96,8 @@ def label(folder, name):
 ALIAS = re.compile(r'^alias\(\n    name = "([^"]+)",\n    actual = (.*),\n\)', re.M)
 
 
-def targets(builds):
-    """{label: (folder, sources, headers, dependencies)} of {folder: text of its BUILD file}."""
+def targets(builds, texts):
+    """{label: (folder, sources, headers, dependencies)} of {folder: text of its BUILD file} and the sources."""
     found, means = {}, {}
     for folder, text in builds.items():
         for name, actual in ALIAS.findall(text):
@@ -109,14 +109,16 @@ def targets(builds):
             for need in needs & set(means):
                 needs |= means[need]
             if not {"srcs", "hdrs"} & set(lists):  # as muster_library
-                lists |= {"srcs": [f"{name}.cc"], "hdrs": [f"{name}.h"]}
+                of_room = [os.path.basename(file) for file in texts if os.path.dirname(file) == folder]
+                own = [file for file in of_room if name in (os.path.basename(folder), os.path.splitext(file)[0])]
+                lists |= {"srcs": [file for file in own if file.endswith(".cc")], "hdrs": [file for file in own if file.endswith(".h")]}
             found[label(folder, name)] = (folder, lists.get("srcs", []), lists.get("hdrs", []), needs)
     return found
 
 
 def undeclared(builds, texts):
     """[(source, header, target)]: includes that compile only because another dependency has that target."""
-    found, known = [], targets(builds)
+    found, known = [], targets(builds, texts)
     owners = {}
     for name, (folder, _, headers, _) in known.items():
         for header in headers:

@@ -40,10 +40,11 @@ def _deps(deps, copts = []):
     })
 
 def muster_library(name, srcs = None, hdrs = None, copts = [], deps = [], **kwargs):
-    """A library, by default of NAME.cc and NAME.h, or of the one of them that exists."""
+    """A library: of all sources in the folder if it has the folder's name, else of NAME.cc and NAME.h or the one that exists."""
     if srcs == None and hdrs == None:
-        srcs = native.glob([name + ".cc"], allow_empty = True)
-        hdrs = native.glob([name + ".h"], allow_empty = bool(srcs))
+        files = "*" if native.package_name().endswith("/" + name) else name
+        srcs = native.glob([files + ".cc"], allow_empty = True)
+        hdrs = native.glob([files + ".h"], allow_empty = bool(srcs))
     cc_library(name = name, srcs = srcs, hdrs = hdrs, copts = _copts(copts), deps = _deps(deps, copts), **_audience(kwargs))
 
 def muster_binary(name, srcs = None, copts = [], deps = [], linkopts = [], **kwargs):
