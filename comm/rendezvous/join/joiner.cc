@@ -35,6 +35,10 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
     error.hint += "; a formed group accepts no further process: this one may be a duplicate";
   } else {
     error.message = fmt::format("the root, {}, did not appear within {}", root, limit);
+    if (group.name_is_taken_elsewhere) {
+      error.message += "; a socket of its name is in a directory that this process cannot reach";
+      error.hint += "; if it is the root's, bind /dev/shm or /tmp of the node into the container";
+    }
   }
   return error;
 }
@@ -143,7 +147,8 @@ void Joiner::OnDeadline() {
                       .leader = formation_.leader(),
                       .alone = meeting_.alone(),
                       .accepted = formation_.accepted(),
-                      .below_a_leader = root_.below_a_leader() && (formation_.leader() || meeting_.alone())};
+                      .below_a_leader = root_.below_a_leader() && (formation_.leader() || meeting_.alone()),
+                      .name_is_taken_elsewhere = meeting_.name_is_taken_elsewhere()};
   if (formation_.roster() != nullptr) group.arrived = root_.Awaited().text;
   if (formation_.attached()) group.upstream = formation_.upstream_name();
   if (const RootFinder* search = root_.search()) {

@@ -35,6 +35,7 @@ struct UnformedGroup {
   std::string upstream{};                // name of the connected process; empty: no connection
   bool accepted = false;                 // by upstream
   bool below_a_leader = false;           // upstream is a leader between this process and the root
+  bool name_is_taken_elsewhere = false;  // see NodeMeeting
   std::optional<Error> rejection{};      // the root, or a process taken for it, has rejected this process
   std::string problem{};                 // of the search for the root
 };

@@ -4,7 +4,6 @@
 
 #include "comm/base/lists.h"
 #include "comm/log/log.h"
-#include "comm/net/socket_owner.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -32,10 +31,12 @@ FirstStep FirstStepOf(const RankClaim& claim, size_t ranks, bool user_ids_are_re
   return claim.local_size == static_cast<int>(ranks) ? FirstStep::kConnectOrLead : FirstStep::kListen;
 }
 
-NodeMeeting::NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Events events)
+NodeMeeting::NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Events events,
+                         HasListener has_listener)
     : loop_(loop),
       request_(request),
       events_(std::move(events)),
+      has_listener_(std::move(has_listener)),
       names_(MakeLocalNames(request.meeting.LocalKey(), request.self.node, request.shared_directories,
                             request.uid)) {
   names_.likely = request.own_directory;
@@ -144,14 +145,18 @@ void NodeMeeting::Follow() {
   }
 }
 
-// Any user can bind a socket of that name elsewhere. Kernels before Linux 5.3 do not report its owner: there an imitation
-// makes this process connect to the root immediately, or fail if the root can only be its leader.
+// Any user can bind a socket of that name elsewhere. If the kernel does not report its owner (before Linux 5.3), the name
+// only makes this process connect to the root. It changes nothing if the leader is the root: no user may end the job so.
 bool NodeMeeting::LeaderIsListed() {
+  name_is_taken_elsewhere_ = false;
   if (!net::IsListedByKernel(names_.socket)) return false;
-  if (!kernel_reports_owners_) return true;
-  const std::optional<bool> is_ours = net::HasListeningUnixSocket(request_.uid, "/" + names_.socket);
-  kernel_reports_owners_ = is_ours.has_value();
-  return is_ours.value_or(true);
+  if (kernel_reports_owners_) {
+    const std::optional<bool> is_ours = has_listener_(request_.uid, "/" + names_.socket);
+    if (is_ours) return *is_ours;
+    kernel_reports_owners_ = false;
+  }
+  name_is_taken_elsewhere_ = true;
+  return request_.meeting.find_root != FindRoot::kSameNode;
 }
 
 bool NodeMeeting::LeaderIsOutOfSight() {

@@ -13,9 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
+#include "comm/net/socket_owner.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/link/node_listener.h"
 
@@ -44,8 +46,12 @@ class NodeMeeting {
     std::function<void(const Error&)> on_failed;
   };
 
+  // Whether a Unix socket of that user listens at a path with that part. Absent: the kernel does not report owners.
+  using HasListener = std::function<std::optional<bool>(uid_t, std::string_view)>;
+
   // `request` must outlive it.
-  NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Events events);
+  NodeMeeting(net::EventLoop& loop, const JoinRequest& request, Events events,
+              HasListener has_listener = net::HasListeningUnixSocket);
   NodeMeeting(const NodeMeeting&) = delete;
   NodeMeeting& operator=(const NodeMeeting&) = delete;
   ~NodeMeeting() { Stop(); }
@@ -65,6 +71,9 @@ class NodeMeeting {
 
   // This process cannot meet the other ranks of its node, and has connected to the root itself.
   bool alone() const { return alone_; }
+  // A socket of the leader's name listens outside of this process's directories. Its owner is unknown: it may be the
+  // leader's, or any user's.
+  bool name_is_taken_elsewhere() const { return name_is_taken_elsewhere_; }
 
  private:
   bool Connect();
@@ -78,11 +87,13 @@ class NodeMeeting {
   net::EventLoop& loop_;
   const JoinRequest& request_;
   Events events_;
+  const HasListener has_listener_;
   LocalNames names_;
   std::unique_ptr<NodeListener> listener_;
   bool alone_ = false;
   bool taking_over_ = false;
-  bool kernel_reports_owners_ = true;                    // as far as it has been asked
+  bool kernel_reports_owners_ = true;  // as far as it has been asked
+  bool name_is_taken_elsewhere_ = false;
   std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
   Duration pause_{};
   net::EventLoop::TimerId retry_timer_ = 0;

@@ -65,6 +65,11 @@ TEST(DescribeDeadline, TellsHowFarTheProcessHasCome) {
            Row{"b", [](UnformedGroup& group) { group.alone = true; },
                "the root, rank 0 on b, did not answer within 1s", kFormedHint},
            Row{"a", [](UnformedGroup&) {}, "the root, rank 0 on a, did not appear within 1s", kHint},
+           Row{"a", [](UnformedGroup& group) { group.name_is_taken_elsewhere = true; },
+               "the root, rank 0 on a, did not appear within 1s; a socket of its name is in a directory that "
+               "this "
+               "process cannot reach",
+               kHint + "; if it is the root's, bind /dev/shm or /tmp of the node into the container"},
            Row{"a", [](UnformedGroup& group) { group.leader = true; },
                "the root, rank 0 on a, did not answer within 1s", kFormedHint},
        }) {

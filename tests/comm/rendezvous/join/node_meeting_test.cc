@@ -135,6 +135,34 @@ TEST_F(StrangersSocketTest, NeitherEndsTheSearchForALateLeaderNorDelaysIt) {
   EXPECT_EQ(alone, 0);
 }
 
+// Linux before 5.3.
+TEST_F(StrangersSocketTest, WithoutAKnownOwnerNeitherEndsTheSearchForALateLeader) {
+  int questions = 0;
+  NodeMeeting follower(*loop, requests[1], Counted(1), [&](uid_t, std::string_view) {
+    ++questions;
+    return std::optional<bool>();
+  });
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return questions > 0; }));
+  loop.For(std::chrono::milliseconds(800));
+  EXPECT_EQ(questions, 1);
+  EXPECT_FALSE(follower.alone());
+  EXPECT_TRUE(follower.name_is_taken_elsewhere());
+  NodeMeeting leader(*loop, requests[0], Counted(0));
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return leaders_found == 1 && children == 1; }));
+  EXPECT_EQ(alone, 0);
+}
+
+TEST_F(StrangersSocketTest, WithoutAKnownOwnerTheRootIsTheOtherWay) {
+  requests[1].meeting.find_root = FindRoot::kEndpoint;
+  NodeMeeting follower(*loop, requests[1], Counted(1),
+                       [](uid_t, std::string_view) { return std::optional<bool>(); });
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return alone == 1; }));
+  EXPECT_TRUE(follower.alone());
+}
+
 TEST_F(StrangersSocketTest, DoesNotHideALeaderThatIsOutOfSight) {
   const net::TestBase other;
   requests[0].shared_directories = {other.path};
