@@ -1,44 +1,120 @@
 #include "bootstrap/store/store_keeper.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/other_user.h"
 #include "tests/comm/rendezvous/tcp_store/server_peer.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::store {
 namespace {
 
-// PyTorch before 2.2 begins with its first request.
-TEST(StoreKeeper, AnOlderClientsUserIsToldWhatToDo) {
+// The store of a group of one rank, at 127.0.0.1. No owner of a connection is to be determined.
+class StoreKeeperTest : public testing::Test {
+ protected:
+  void Start() {
+    group.emplace(loop, std::vector<std::string>{"a"});
+    ASSERT_TRUE(group->AllFormed());
+    auto port = StorePort::Hold({.ports = {61000, 64999}, .only_this_node = true});
+    ASSERT_TRUE(port);
+    address = *net::SocketAddress::FromNumeric("127.0.0.1", port->port());
+    auto started = StoreKeeper::Start({*loop, (*group)[0].plane(),
+                                       [](const rendezvous::OwnerQuestion&) {
+                                         ADD_FAILURE() << "it has not begun as a client does";
+                                         return rendezvous::OwnerAnswer{};
+                                       },
+                                       "127.0.0.1", getuid()},
+                                      *std::move(port));
+    ASSERT_TRUE(started) << started.error().message;
+    keeper = *std::move(started);
+  }
+  void ExpectLine(const std::string& pattern) {
+    ASSERT_TRUE(tcp_store::Until(loop, [&] { return log.Has("\n"); }));
+    EXPECT_THAT(log.Text(), testing::MatchesRegex(
+                                "muster: warning: store 127\\.0\\.0\\.1:[0-9]+: closed the connection from " +
+                                pattern + "\n"));
+  }
+
   const LogCapture log;
   net::TestLoop loop;
-  rendezvous::TestGroup group(loop, std::vector<std::string>{"a"});
-  ASSERT_TRUE(group.AllFormed());
-  auto port = StorePort::Hold({.ports = {61000, 64999}, .only_this_node = true});
-  ASSERT_TRUE(port);
-  const auto address = *net::SocketAddress::FromNumeric("127.0.0.1", port->port());
-  const auto keeper = StoreKeeper::Start({*loop, group[0].plane(),
-                                          [](const rendezvous::OwnerQuestion&) {
-                                            ADD_FAILURE() << "it has not begun as a client does";
-                                            return rendezvous::OwnerAnswer{};
-                                          },
-                                          "127.0.0.1", getuid()},
-                                         *std::move(port));
-  ASSERT_TRUE(keeper) << keeper.error().message;
+  std::optional<rendezvous::TestGroup> group;
+  net::SocketAddress address;
+  std::unique_ptr<StoreKeeper> keeper;
+};
+
+// This thread, and those that it starts, in a network namespace of its own, in which the loopback interface also takes
+// 192.0.2.0/24. No interface lists these addresses.
+class OwnNetwork {
+ public:
+  OwnNetwork() : before_(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
+    made_ = unshare(CLONE_NEWNET) == 0 &&
+            system("ip link set lo up && ip route add local 192.0.2.0/24 dev lo") == 0;
+  }
+  OwnNetwork(const OwnNetwork&) = delete;
+  OwnNetwork& operator=(const OwnNetwork&) = delete;
+  ~OwnNetwork() { EXPECT_EQ(setns(before_.get(), CLONE_NEWNET), 0); }
+  bool made() const { return made_; }
+
+ private:
+  UniqueFd before_;
+  bool made_ = false;
+};
+
+// A blocking socket, connected from that address of this node.
+UniqueFd ConnectFrom(const char* host, const net::SocketAddress& address) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto from = *net::SocketAddress::FromNumeric(host, 0);
+  EXPECT_EQ(bind(fd.get(), from.get(), from.length()), 0);
+  EXPECT_EQ(connect(fd.get(), address.get(), address.length()), 0);
+  return fd;
+}
+
+TEST_F(StoreKeeperTest, AnAddressOutsideTheGroupIsClosedBeforeItSendsAnything) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: a network namespace";
+  const OwnNetwork network;
+  ASSERT_TRUE(network.made());
+  Start();
+  const UniqueFd stranger = ConnectFrom("192.0.2.7", address);
+  char byte = 0;
+  ASSERT_TRUE(tcp_store::Until(loop, [&] {
+    return recv(stranger.get(), &byte, 1, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EINTR);
+  }));
+  ExpectLine("192\\.0\\.2\\.7:[0-9]+: no node of the group has its address");
+  keeper.reset();
+}
+
+TEST_F(StoreKeeperTest, AnotherUserOfThisNodeIsClosedBeforeItSendsAnything) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: to be another user";
+  Start();
+  const net::OtherProcess stranger(
+      [this] {
+        static UniqueFd connection;
+        connection = ConnectFrom("127.0.0.1", address);
+        return true;
+      },
+      net::OtherProcess::kNoOwner);
+  ASSERT_TRUE(stranger.acted());
+  ExpectLine("127\\.0\\.0\\.1:[0-9]+: it belongs to another user, uid 65534");
+}
+
+// PyTorch before 2.2 begins with its first request.
+TEST_F(StoreKeeperTest, AnOlderClientsUserIsToldWhatToDo) {
+  Start();
   tcp_store::Peer old(loop, address);
   old.Send(tcp_store::Text(std::string("\x03\x05\0\0\0\0\0\0\0init/\x01\0\0\0\0\0\0\0", 22)));
   old.ExpectClosed();
-  ASSERT_TRUE(tcp_store::Until(loop, [&] { return log.Has("\n"); }));
-  EXPECT_THAT(log.Text(), testing::MatchesRegex(
-                              "muster: warning: store 127\\.0\\.0\\.1:[0-9]+: closed the connection from "
-                              "127\\.0\\.0\\.1:[0-9]+: it does not begin as a client of PyTorch 2\\.2 or "
-                              "later does; a program with PyTorch before 2\\.2 needs its own store: set "
-                              "run\\.store=program\n"));
+  ExpectLine(
+      "127\\.0\\.0\\.1:[0-9]+: it does not begin as a client of PyTorch 2\\.2 or later does; a program with "
+      "PyTorch "
+      "before 2\\.2 needs its own store: set run\\.store=program");
 }
 
 }  // namespace
