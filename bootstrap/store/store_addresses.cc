@@ -23,6 +23,16 @@ StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::ve
       if (!advertised.contains(address)) add(address, member.node);
     }
   }
+  const auto share_one = [&](int first, int second) {
+    return std::ranges::any_of(
+        roster.nodes[static_cast<size_t>(first)].addresses,
+        [&](const std::string& address) { return std::ranges::count(advertised.at(address), second) > 0; });
+  };
+  std::erase_if(nodes_, [&](const auto& entry) {
+    const std::vector<int>& nodes = entry.second;
+    return std::ranges::any_of(
+        nodes, [&](int node) { return node != nodes.front() && !share_one(nodes.front(), node); });
+  });
 }
 
 bool StoreAddresses::IsOwn(const net::SocketAddress& peer) const {

@@ -3,8 +3,9 @@
 //
 // A node has the addresses that it advertised (Roster::Node), and all others of its interfaces: a program's
 // connection to the store may take another interface than the control plane's. The second kind travels with
-// the claim of each node's first process (master_port.h). Addresses that every node has (loopback, docker0)
-// do not identify another node.
+// the claim of each node's first process (master_port.h). Addresses that several machines have (loopback,
+// docker0, a management network inside each node) do not identify another node: no connection between nodes
+// can come from there.
 #pragma once
 
 #include <string>
@@ -24,7 +25,7 @@ class StoreAddresses {
 
   // A connection from there was made on this machine.
   bool IsOwn(const net::SocketAddress& peer) const;
-  // Usually one; several if nodes share a network namespace. Empty: not of the group.
+  // Usually one; several only if they share a network namespace. Empty: not of the group.
   std::vector<int> NodesOf(const net::SocketAddress& peer) const;
 
  private:

@@ -49,7 +49,24 @@ TEST(StoreAddresses, AllOthersAreStrangers) {
 TEST(StoreAddresses, AnAdvertisedAddressIsOneNodes) {
   const StoreAddresses addresses(TwoNodes(), 0, {});
   EXPECT_THAT(addresses.NodesOf(From("10.1.0.1")), ElementsAre(0)) << "whatever b calls its own";
-  EXPECT_THAT(addresses.NodesOf(From("192.168.0.1")), ElementsAre(0, 1));
+}
+
+// As of a network inside each node: no connection comes from there, and a stranger's would cost a question to each node.
+TEST(StoreAddresses, OneThatSeveralMachinesHaveIsNoNodes) {
+  EXPECT_THAT(StoreAddresses(TwoNodes(), 0, {}).NodesOf(From("192.168.0.1")), IsEmpty());
+  const StoreAddresses here(TwoNodes(), 1, {"192.168.0.1"});
+  EXPECT_THAT(here.NodesOf(From("192.168.0.1")), ElementsAre(1)) << "made on this machine";
+}
+
+TEST(StoreAddresses, NodesOfOneNetworkNamespaceShareTheirs) {
+  Roster roster;
+  roster.nodes = {{"a", {"10.1.0.1"}}, {"b", {"10.1.0.2"}}, {"c", {"10.1.0.2"}}};
+  roster.members = {{0, 0, 1, Claimed({"10.1.0.1"})},
+                    {1, 0, 2, Claimed({"10.1.0.2", "10.2.0.2"})},
+                    {2, 0, 3, Claimed({"10.1.0.2", "10.2.0.2"})}};
+  const StoreAddresses addresses(roster, 0, {"10.1.0.1"});
+  EXPECT_THAT(addresses.NodesOf(From("10.1.0.2")), ElementsAre(1, 2));
+  EXPECT_THAT(addresses.NodesOf(From("10.2.0.2")), ElementsAre(1, 2));
 }
 
 TEST(StoreAddresses, ThisMachinesAreOwn) {
