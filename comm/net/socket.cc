@@ -30,7 +30,8 @@ bool IsTcp(int family) { return family == AF_INET || family == AF_INET6; }
 
 // Also makes the kernel detect a peer that vanished silently, for connections without a heartbeat. Not
 // TCP_USER_TIMEOUT: it ends a connection to a running peer that merely does not read (zero window), as a rank
-// that computes for an hour.
+// that computes for an hour. With data in flight the kernel sends no probes; then the heartbeat finds the peer within
+// liveness.dead_after. The fault matrix holds that (tests/faults/matrix/fault_table.py: `cable`, `collective`).
 void SetUpTcp(int fd) {
   const auto set = [fd](int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value);
