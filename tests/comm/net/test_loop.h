@@ -60,7 +60,7 @@ inline std::pair<UniqueFd, UniqueFd> TcpPairWithALongQueue() {
   EXPECT_EQ(setsockopt(listener->get(), SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
   const sockaddr_in address{
       AF_INET, htons(LocalAddress(listener->get()).port()), {htonl(INADDR_LOOPBACK)}, {}};
-  UniqueFd first(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd first(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_EQ(connect(first.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   UniqueFd second(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   EXPECT_TRUE(second);

@@ -68,6 +68,12 @@ class AuthenticatingAcceptorTest : public testing::Test {
     EXPECT_EQ(connect(fd.get(), Address().get(), Address().length()), 0);
     return fd;
   }
+  // In another process; the connections end with it.
+  bool ConnectAndStay(int times) {
+    static std::vector<UniqueFd> held;
+    for (int i = 0; i < times; ++i) held.push_back(ConnectFrom("127.0.0.1"));
+    return true;
+  }
   // The hello that every process with the meeting's key can send.
   void SendHello(const UniqueFd& fd) {
     auth::HelloMessage hello{

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/descriptor_limit.h"
+#include "tests/comm/net/other_user.h"
 #include "tests/comm/rendezvous/link/acceptor_fixture.h"
 
 namespace muster::rendezvous {
@@ -248,6 +250,37 @@ TEST_F(AuthenticatingAcceptorTest, AMungedThatHangsIsNamedByWhoDialsAlsoWhereThe
   EXPECT_EQ(
       dialer.Problem(),
       fmt::format("127.0.0.1:{}: munged on this node did not answer, and it closed the connection", port));
+}
+
+TEST_F(AuthenticatingAcceptorTest, StrangersDoNotTakeTheLastDescriptors) {
+  Open();
+  const net::OtherProcess stranger([this] { return ConnectAndStay(100); });
+  ASSERT_TRUE(stranger.acted());
+  const net::DescriptorLimit limit(48);
+  // The listener's queue is worked off, and both ends of a member's connection still find a descriptor.
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+  const UniqueFd own(dup(0));
+  EXPECT_TRUE(own) << "there is one left for this process itself";
+}
+
+TEST_F(AuthenticatingAcceptorTest, WithoutAnyDescriptorItRestsAndGoesOn) {
+  const LogCapture log;
+  Open();
+  const net::OtherProcess stranger([this] { return ConnectAndStay(1); });
+  ASSERT_TRUE(stranger.acted());
+  {
+    const net::DescriptorLimit limit(8);
+    std::vector<UniqueFd> all = net::TakeAllDescriptors();
+    int rounds = 0;
+    const Deadline limit_of_test = Deadline::After(milliseconds(350));
+    for (; !limit_of_test.Expired() || rounds < 5; ++rounds) loop->RunOnce(limit_of_test);
+    EXPECT_LT(rounds, 40) << "it spins";
+    all.clear();
+    EXPECT_EQ(log.Text(), "muster: warning: cannot accept a connection: Too many open files; trying again\n");
+  }
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
 }
 
 TEST_F(AuthenticatingAcceptorTest, TheFirstFreePortIsTaken) {

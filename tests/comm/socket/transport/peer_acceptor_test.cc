@@ -4,28 +4,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "comm/net/event_loop.h"
 #include "comm/socket/transport/dial.h"
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/descriptor_limit.h"
+#include "tests/comm/net/other_user.h"
 
 namespace muster::socket {
 namespace {
 
+using net::OpenDescriptors;
 using std::chrono::minutes;
 using testing::HasSubstr;
-
-std::ptrdiff_t OpenDescriptors() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
-                       std::filesystem::directory_iterator());
-}
 
 // Rank 0 receives; nothing here has a deadline that a slow machine could miss.
 class PeerAcceptorTest : public testing::Test {
@@ -47,6 +42,12 @@ class PeerAcceptorTest : public testing::Test {
     const net::SocketAddress address = Address();
     EXPECT_EQ(connect(fd.get(), address.get(), address.length()), 0);
     return fd;
+  }
+  // In another process; the connections end with it.
+  bool ConnectAndStay(int times) const {
+    static std::vector<UniqueFd> held;
+    for (int i = 0; i < times; ++i) held.push_back(Connect());
+    return true;
   }
   void Serve() {
     loop->RunReady();
@@ -149,63 +150,10 @@ TEST_F(PeerAcceptorTest, AGreetingAloneKeepsNobodyOut) {
   EXPECT_TRUE(MemberGetsIn());
 }
 
-// The soft limit of this process, as long as it lives.
-class DescriptorLimit {
- public:
-  explicit DescriptorLimit(rlim_t soft) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit lowered{soft, before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &lowered), 0);
-  }
-  DescriptorLimit(const DescriptorLimit&) = delete;
-  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
-  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
-// A process that connects this number of times and stays until its end is requested.
-class StrangerProcess {
- public:
-  StrangerProcess(const std::function<UniqueFd()>& connect, int times) {
-    int stay[2];
-    EXPECT_EQ(pipe2(stay, O_CLOEXEC), 0);
-    int ready[2];
-    EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
-    pid_ = fork();
-    if (pid_ == 0) {
-      close(stay[1]);
-      std::vector<UniqueFd> held;
-      for (int i = 0; i < times; ++i) held.push_back(connect());
-      close(ready[0]);
-      close(ready[1]);
-      char byte = 0;
-      _exit(read(stay[0], &byte, 1) == 0 ? 0 : 1);
-    }
-    close(stay[0]);
-    close(ready[1]);
-    stay_.Reset(stay[1]);
-    const UniqueFd until(ready[0]);
-    char byte = 0;
-    EXPECT_EQ(read(until.get(), &byte, 1), 0);
-  }
-  StrangerProcess(const StrangerProcess&) = delete;
-  StrangerProcess& operator=(const StrangerProcess&) = delete;
-  ~StrangerProcess() {
-    stay_.Reset();
-    waitpid(pid_, nullptr, 0);
-  }
-
- private:
-  pid_t pid_ = -1;
-  UniqueFd stay_;
-};
-
 TEST_F(PeerAcceptorTest, StrangersDoNotTakeTheLastDescriptors) {
   Start();
-  const StrangerProcess stranger([this] { return Connect(); }, 100);
-  const DescriptorLimit limit(static_cast<rlim_t>(OpenDescriptors()) + 48);
+  const net::OtherProcess stranger([this] { return ConnectAndStay(100); });
+  const net::DescriptorLimit limit(48);
   // The listener's queue is worked off, and both ends of a member's connection still find a descriptor.
   EXPECT_TRUE(MemberGetsIn());
   const UniqueFd own(dup(0));
@@ -215,14 +163,13 @@ TEST_F(PeerAcceptorTest, StrangersDoNotTakeTheLastDescriptors) {
 TEST_F(PeerAcceptorTest, WithoutAnyDescriptorItRestsAndGoesOn) {
   const LogCapture log;
   Start();
-  const StrangerProcess stranger([this] { return Connect(); }, 1);
+  const net::OtherProcess stranger([this] { return ConnectAndStay(1); });
   {
-    const DescriptorLimit limit(static_cast<rlim_t>(OpenDescriptors()) + 8);
-    std::vector<UniqueFd> all;
-    for (int fd = dup(0); fd >= 0; fd = dup(0)) all.emplace_back(fd);
+    const net::DescriptorLimit limit(8);
+    std::vector<UniqueFd> all = net::TakeAllDescriptors();
     int rounds = 0;
     const Deadline limit_of_test = Deadline::After(std::chrono::milliseconds(350));
-    while (!limit_of_test.Expired()) {
+    while (!limit_of_test.Expired() || rounds < 5) {
       pollfd ready{loop->fd(), POLLIN, 0};
       poll(&ready, 1, acceptor->wake().EarlierOf(limit_of_test).PollMilliseconds());
       Serve();
