@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "comm/system/pipe.h"
@@ -23,9 +25,19 @@ Result<std::shared_ptr<Mailbox>> Mailbox::Create() {
   return std::shared_ptr<Mailbox>(new Mailbox(std::move(wake)));
 }
 
+// The table of posters (README.md) allows a few thousand. More comes from a poster without a limit: it would take the
+// memory of the node, and the kernel would end another process.
+constexpr size_t kMostWaiting = size_t{1} << 18;
+
 void Mailbox::Post(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
+  if (work_.size() == kMostWaiting) {
+    fmt::print(stderr,
+               "muster: error: {} messages wait for an event loop of this process: a defect of muster\n",
+               work_.size());
+    std::abort();
+  }
   work_.push_back(std::move(work));
   const uint64_t one = 1;
   // A full counter wakes the loop as well.

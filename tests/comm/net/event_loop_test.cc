@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <csignal>
 #include <thread>
 
 #include "tests/comm/net/test_loop.h"
@@ -260,6 +261,16 @@ TEST(EventLoopPost, WorkMayPostMore) {
   };
   loop->Post(work);
   ASSERT_TRUE(loop.Until([&] { return ran == 3; }));
+}
+
+TEST(EventLoopPost, MoreThanAnyPosterMayPostEndsTheProcess) {
+  const auto loop = *EventLoop::Create();
+  EXPECT_EXIT(
+      {
+        for (int i = 0; i <= 1 << 18; ++i) loop->Post([] {});
+        _exit(0);
+      },
+      testing::KilledBySignal(SIGABRT), "262144 messages wait for an event loop of this process");
 }
 
 TEST(EventLoopPost, WhatIsPostedToALoopThatIsGoneIsDropped) {
