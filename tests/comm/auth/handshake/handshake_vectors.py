@@ -4,13 +4,14 @@
     tests/comm/auth/handshake/handshake_vectors.py >tests/comm/auth/handshake/handshake_vectors.txt
 
 handshake_vectors_test holds muster's own code to that file. Nothing but Python's standard library is used: X25519 is
-RFC 7748 section 5, ChaCha20-Poly1305 is RFC 8439 section 2.8.
+RFC 7748 section 5, ChaCha20-Poly1305 is RFC 8439 section 2.8, AES-256-GCM is FIPS 197 and NIST SP 800-38D.
 """
 
 import hashlib
 import struct
 
 VERSION = 6
+RECORDS_PER_KEY = 2**22
 P = 2**255 - 19
 
 
@@ -60,6 +61,75 @@ def poly1305(key, message):
     for at in range(0, len(message), 16):
         total = (total + int.from_bytes(message[at : at + 16] + b"\1", "little")) * r % ((1 << 130) - 5)
     return ((total + int.from_bytes(key[16:], "little")) % (1 << 128)).to_bytes(16, "little")
+
+
+def times(a, b):
+    """In GF(2^8) of AES."""
+    product = 0
+    while b:
+        product ^= a * (b & 1)
+        a, b = a << 1 ^ (0x11B if a & 0x80 else 0), b >> 1
+    return product
+
+
+def s_box():
+    box = []
+    for value in range(256):
+        inverse = next((other for other in range(256) if times(value, other) == 1), 0)
+        box.append(0x63)
+        for shift in range(5):
+            box[-1] ^= (inverse << shift | inverse >> 8 - shift) & 0xFF
+    return box
+
+
+S_BOX = s_box()
+
+
+def aes256_block(key, block):
+    words = [key[at : at + 4] for at in range(0, 32, 4)]
+    constant = 1
+    for i in range(8, 60):
+        word = words[-1]
+        if i % 8 == 0:
+            word = bytes(S_BOX[byte] for byte in word[1:] + word[:1])
+            word = bytes([word[0] ^ constant]) + word[1:]
+            constant = times(constant, 2)
+        elif i % 8 == 4:
+            word = bytes(S_BOX[byte] for byte in word)
+        words.append(bytes(a ^ b for a, b in zip(words[-8], word)))
+    state = block
+    for turn in range(15):
+        if turn > 0:
+            state = [S_BOX[state[(i + 4 * (i % 4)) % 16]] for i in range(16)]
+        if 0 < turn < 14:
+            state = [
+                times(2, state[i])
+                ^ times(3, state[i - i % 4 + (i + 1) % 4])
+                ^ state[i - i % 4 + (i + 2) % 4]
+                ^ state[i - i % 4 + (i + 3) % 4]
+                for i in range(16)
+            ]
+        state = [a ^ b for a, b in zip(state, b"".join(words[4 * turn : 4 * turn + 4]))]
+    return bytes(state)
+
+
+def ghash(key, text):
+    h, total = int.from_bytes(key, "big"), 0
+    for at in range(0, len(text), 16):
+        x, v, total = total ^ int.from_bytes(text[at : at + 16], "big"), h, 0
+        for bit in reversed(range(128)):
+            total ^= v * (x >> bit & 1)
+            v = v >> 1 ^ (0xE1 << 120 if v & 1 else 0)
+    return total.to_bytes(16, "big")
+
+
+def seal_aes(key, number, plaintext):
+    """README: the nonce is that of ChaCha20-Poly1305."""
+    counters = [bytes(4) + struct.pack("<Q", number) + struct.pack(">I", i + 1) for i in range(len(plaintext) // 16 + 2)]
+    stream = b"".join(aes256_block(key, counter) for counter in counters)
+    sealed = bytes(a ^ b for a, b in zip(plaintext, stream[16:]))
+    padded = sealed + bytes(-len(sealed) % 16) + struct.pack(">QQ", 0, 8 * len(sealed))
+    return sealed + bytes(a ^ b for a, b in zip(ghash(aes256_block(key, bytes(16)), padded), stream))
 
 
 def seal(key, number, plaintext):
@@ -117,21 +187,29 @@ def control(show):
 
 
 def data(show):
-    """A data connection from rank 3 to rank 1, sealed with ChaCha20-Poly1305."""
+    """A data connection from rank 3 to rank 1, sealed with ChaCha20-Poly1305; records of one with AES-256-GCM."""
     group_key, connector, acceptor = pattern(0x01), pattern(0x21), pattern(0x41)
-    group_id, communicator, purpose, offered, chosen = "0123456789abcdef", 7, 1, 3, 1
-    context = f"{group_id}/{communicator:016x}/{purpose}/{offered}/{chosen}"
+    group_id, communicator, purpose, offered = "0123456789abcdef", 7, 1, 3
     ends = struct.pack("<ii", 3, 1)
+
+    def context(chosen):
+        return f"{group_id}/{communicator:016x}/{purpose}/{offered}/{chosen}"
+
     show(group_key=group_key, group_id=group_id.encode(), connector_nonce=connector, acceptor_nonce=acceptor)
     show(
         data_hello=struct.pack("<IiiBQB", 0x4853554D, 3, 1, purpose, communicator, offered) + connector,
-        acceptor_answer=H(group_key, "muster member", context, b"\2" + ends, connector, acceptor),
-        connector_answer=H(group_key, "muster member", context, b"\1" + ends, connector, acceptor),
+        acceptor_answer=H(group_key, "muster member", context(1), b"\2" + ends, connector, acceptor),
+        connector_answer=H(group_key, "muster member", context(1), b"\1" + ends, connector, acceptor),
     )
-    connection = H(group_key, "muster data keys", context, ends, connector, acceptor)
-    for sender in ("connector", "acceptor"):
-        key = H(connection, "muster data record", bytes([chosen]), f"from the {sender}")
-        show(**{f"{sender}_record": seal(key, 0, b"a record"), f"{sender}_second_record": seal(key, 1, b"a record")})
+    for chosen, cipher, name in ((1, seal, ""), (2, seal_aes, "aes_")):
+        connection = H(group_key, "muster data keys", context(chosen), ends, connector, acceptor)
+        for sender in ("connector", "acceptor"):
+            key = H(connection, "muster data record", bytes([chosen]), f"from the {sender}")
+            show(**{f"{name}{sender}_record": cipher(key, 0, b"a record")})
+            show(**{f"{name}{sender}_second_record": cipher(key, 1, b"a record")})
+            if sender == "connector":
+                following = H(key, "muster next record key")
+                show(**{f"{name}{sender}_next_key_record": cipher(following, RECORDS_PER_KEY, b"a record")})
     place = struct.pack("<BBQQi", 1, 9, communicator, 42, 3)
     show(bytes_mac=H(H(group_key, "muster bytes key", group_id), "muster bytes", place, b"a pickle"))
 

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "comm/auth/bytes_mac.h"
 #include "comm/auth/data_seal.h"
@@ -67,13 +69,40 @@ class HandshakeVectors : public testing::Test {
   KeySchedule Keys() const {
     return {AsKey((*this)["agreed"]), Psk().view(), TranscriptHash((*this)["hello"], ClearAnswer())};
   }
-  MemberContext DataContext() const {
+  MemberContext DataContext(Cipher cipher) const {
     MemberContext context;
     context.group_key = As<std::array<uint8_t, 32>>((*this)["group_key"]);
-    context.group_id = std::string(AsText((*this)["group_id"])) + "/0000000000000007/1/3/1";
+    context.group_id =
+        fmt::format("{}/0000000000000007/1/3/{}", AsText((*this)["group_id"]), static_cast<int>(cipher));
     context.connector_rank = 3;
     context.acceptor_rank = 1;
     return context;
+  }
+  // The vectors of that name begin with `prefix`.
+  void ExpectRecords(Cipher cipher, const std::string& prefix) const {
+    const HandshakeVectors& v = *this;
+    const DataKeys keys =
+        DeriveDataKeys(DataContext(cipher), MemberSide::kConnector, cipher,
+                       As<Challenge>(v["connector_nonce"]), As<Challenge>(v["acceptor_nonce"]));
+    const std::vector<std::pair<std::string, const SecretKey*>> senders = {{"connector", &keys.outgoing},
+                                                                           {"acceptor", &keys.incoming}};
+    for (const auto& [sender, key] : senders) {
+      RecordSealer sealer(keys.cipher, *key);
+      const uint64_t last = key == &keys.outgoing ? kRecordsPerKey : 1;
+      Bytes record(AsBytes("a record").size() + kSealOverhead);
+      for (uint64_t number = 0; number <= last; ++number) {
+        sealer.Seal(AsBytes("a record"), record.data());
+        if (number == 0) {
+          EXPECT_EQ(record, v[prefix + sender + "_record"]);
+        }
+        if (number == 1) {
+          EXPECT_EQ(record, v[prefix + sender + "_second_record"]);
+        }
+      }
+      if (last == kRecordsPerKey) {
+        EXPECT_EQ(record, v[prefix + sender + "_next_key_record"]);
+      }
+    }
   }
 
  private:
@@ -122,21 +151,17 @@ TEST_F(HandshakeVectors, DataConnection) {
   const HandshakeVectors& v = *this;
   const auto connector = As<Challenge>(v["connector_nonce"]);
   const auto acceptor = As<Challenge>(v["acceptor_nonce"]);
-  const MemberContext context = DataContext();
+  const MemberContext context = DataContext(Cipher::kChaCha20Poly1305);
   EXPECT_EQ(Copy(AnswerChallenge(context, MemberSide::kAcceptor, connector, acceptor)), v["acceptor_answer"]);
   EXPECT_EQ(Copy(AnswerChallenge(context, MemberSide::kConnector, connector, acceptor)),
             v["connector_answer"]);
-  const DataKeys keys =
-      DeriveDataKeys(context, MemberSide::kConnector, Cipher::kChaCha20Poly1305, connector, acceptor);
-  RecordSealer outgoing(keys.cipher, keys.outgoing);
-  RecordSealer incoming(keys.cipher, keys.incoming);
-  Bytes record(AsBytes("a record").size() + kSealOverhead);
-  outgoing.Seal(AsBytes("a record"), record.data());
-  EXPECT_EQ(record, v["connector_record"]);
-  outgoing.Seal(AsBytes("a record"), record.data());
-  EXPECT_EQ(record, v["connector_second_record"]);
-  incoming.Seal(AsBytes("a record"), record.data());
-  EXPECT_EQ(record, v["acceptor_record"]);
+}
+
+TEST_F(HandshakeVectors, DataRecords) { ExpectRecords(Cipher::kChaCha20Poly1305, ""); }
+
+TEST_F(HandshakeVectors, DataRecordsOfAes) {
+  if (!HasAesInstructions()) GTEST_SKIP() << "this processor has no instructions for AES";
+  ExpectRecords(Cipher::kAes256Gcm, "aes_");
 }
 
 TEST_F(HandshakeVectors, BytesOfCollectives) {
