@@ -59,11 +59,16 @@ attacker() {
   exec {stay}>"$dir/stay"
 }
 
-# The name of gpu02's leader belongs to a socket that does not listen: a connection to it is refused.
+# The name of gpu02's leader belongs to a socket that does not listen, wherever muster searches for it: a connection to it is
+# refused.
 bound() {
+  local name
   names_before bound 4 5
-  attacker bound_by --user nobody gpu02 -- --bind "$work/bound_by/ready" "$(head -n 1 "$work/bound/names")"
+  name=$(head -n 1 "$work/bound/names")
+  chmod 1777 "$work/bound/tmp"
+  attacker bound_by --user nobody gpu02 -- --bind "$work/bound_by/ready" "$EUID" "$name" /dev/shm /tmp "$work/bound/tmp"
   until_true 10 test -s "$work/bound_by/ready"
+  expect 'sockets of that name' "$(on gpu02 grep -c "/$name~\$" /proc/net/unix)" 3
   open_gate bound 1
   formed_in_spite bound
 }

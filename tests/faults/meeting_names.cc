@@ -17,11 +17,12 @@ Status PrintNames() {
   if (!resolution) return Fail(resolution.error().error);
   MUSTER_TRY(const rendezvous::JoinRequest request,
              join::MakeJoinRequest(environment, effective.config, {}, *resolution));
-  const std::string& key = request.meeting.key;
-  fmt::print("{}\n", rendezvous::LocalSocketName(key, request.self.node));
+  const Meeting& meeting = request.meeting;
+  fmt::print("{}\n", rendezvous::LocalSocketName(meeting.LocalKey(), request.self.node));
   for (const uint16_t port :
-       rendezvous::PortLadder(key, request.options.ports, request.meeting.ports_of_others))
+       rendezvous::PortLadder(meeting.key, request.options.ports, meeting.ports_of_others)) {
     fmt::print("{}\n", port);
+  }
   return {};
 }
 

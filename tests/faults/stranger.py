@@ -4,10 +4,10 @@
     stranger.py READY FIRST-LAST [FREE]      takes the ports but FREE; writes READY when it has them
     stranger.py --knock READY HOST FIRST-LAST     connects to all of them, again and again
     stranger.py --squat READY UID NAME BASE...    makes directories as muster makes them for UID, 1000 in each base, and
-                                                  listens on NAME in one of them and without a directory
+                                                  listens on NAME in one of them, as muster does
     stranger.py --connect READY COUNTS            connects to every Unix socket of muster that the kernel lists, again
                                                   and again; writes how often it has tried, and with success
-    stranger.py --bind READY NAME                  takes an abstract Unix socket without listening there
+    stranger.py --bind READY UID NAME BASE...      takes NAME in such a directory of each base without listening there
     stranger.py --litter UID COUNT DIRECTORY...    leaves that many entries there, called as a directory of that user's
                                                    might be: directories, links, pipes and files
 
@@ -92,13 +92,6 @@ def knock(ready, host, ports):
             announce(ready)
 
 
-def bind(ready, name):
-    with socket.socket(socket.AF_UNIX) as holder:
-        holder.bind(f"\0{name}")
-        announce(ready)
-        sys.stdin.read()
-
-
 def look_alike(base, uid, number):
     with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
         return f"{base}/muster-{uid}-{file.read(8)}-{number:08x}"
@@ -108,18 +101,34 @@ def squat(ready, uid, name, bases):
     directories = [look_alike(base, uid, number) for base in bases for number in range(1000)]
     for directory in directories:
         os.mkdir(directory, 0o700)
-    paths = [f"{look_alike(base, uid, 0)}/{name}" for base in bases]
-    listeners = []
-    for address in [f"\0{name}", *paths]:
-        listeners.append(socket.socket(socket.AF_UNIX))
-        listeners[-1].bind(address)
-        listeners[-1].listen()
+    take(ready, [f"{look_alike(base, uid, 0)}/{name}" for base in bases], listens=True)
+    for directory in directories:
+        os.rmdir(directory)
+
+
+def bind(ready, uid, name, bases):
+    directories = [look_alike(base, uid, os.getpid()) for base in bases]
+    for directory in directories:
+        os.mkdir(directory, 0o755)
+    take(ready, [f"{directory}/{name}" for directory in directories], listens=False)
+    for directory in directories:
+        os.rmdir(directory)
+
+
+def take(ready, paths, listens):
+    """The kernel lists such a socket by the name with which muster binds it, before the final one."""
+    sockets = []
+    for path in paths:
+        sockets.append(socket.socket(socket.AF_UNIX))
+        sockets[-1].bind(path + "~")
+        if listens:
+            sockets[-1].listen()
+        os.chmod(path + "~", 0o777)
+        os.rename(path + "~", path)
     announce(ready)
     sys.stdin.read()
     for path in paths:
         os.unlink(path)
-    for directory in directories:
-        os.rmdir(directory)
 
 
 def connect(ready, counts):
@@ -174,7 +183,7 @@ def main(arguments):
     if arguments[0] == "--connect":
         return connect(arguments[1], arguments[2])
     if arguments[0] == "--bind":
-        return bind(arguments[1], arguments[2])
+        return bind(arguments[1], arguments[2], arguments[3], arguments[4:])
     if arguments[0] == "--litter":
         return litter(arguments[1], int(arguments[2]), arguments[3:])
     return serve(arguments[0], ports_of(arguments[1]), int((arguments + ["0"])[2]))

@@ -82,8 +82,8 @@ check 'stranger: on 63 of 64 ports for ever' all_but_one sixty_three 62100 62163
 check 'stranger: on 512 of 513 ports for ever' all_but_one many 63200 63712 63500
 check 'stranger: a scanner at the port of the root' scanned
 
-# On gpu02 another user has made whatever can be made, before the leader comes: directories that look like muster's,
-# the leader's name as an abstract socket and in such directories.
+# On gpu02 another user has made whatever can be made, before the leader comes: directories that look like muster's, and
+# the leader's name in such directories.
 squatted() {
   local dir=$work/squatted
   step squatted 4 -- sh -c '[ $SLURM_PROCID != 5 ] || "$0" >"$1/names" || exit; shift; exec "$@"' \
