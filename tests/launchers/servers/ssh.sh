@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016 # the variables are the job's, not ours
 # shellcheck disable=SC2154 # `run` sets here and files; `fresh` sets dir and member
 
-# A key, and an sshd on each node that takes it and nothing else.
+# A key, and an sshd on each node that takes it and nothing else. On each node root has another login shell: sh, csh, fish.
 sshd_on_all() {
   [[ ! -e $keys/ssh ]] || return 0
   mkdir "$keys"
@@ -17,11 +17,19 @@ sshd_on_all() {
   chmod +x "$keys/ssh"
   printf 'gpu01 slots=2\ngpu02 slots=2 # the second\n\ngpu03 slots=2\n' >"$keys/hosts"
   local node
-  for node in gpu01 gpu02 gpu03; do
-    "$top/tests/cluster/on" "$node" sh -c 'mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -f "$1"' sh "$keys/conf" \
-      </dev/null >"$keys/log.$node" 2>&1 &
+  for node in gpu01:sh gpu02:tcsh gpu03:fish; do
+    "$top/tests/cluster/on" "${node%:*}" unshare --mount sh -ec 'mkdir -p /run/sshd
+      sed "s|^\(root:.*:\).*|\1$3|" /etc/passwd >"$2"
+      mount --bind "$2" /etc/passwd
+      exec /usr/sbin/sshd -D -e -f "$1"' sh "$keys/conf" "$keys/passwd.$node" "$(command -v "${node#*:}")" \
+      </dev/null >"$keys/log.${node%:*}" 2>&1 &
   done
   for node in gpu01 gpu02 gpu03; do until_true 20 grep -q 'Server listening on 0.0.0.0' "$keys/log.$node"; done
+}
+
+# login_shell NODE SHELL
+login_shell() {
+  expect 'login shell' "$(ctl "$keys/ssh" "$1" "sh -c 'readlink /proc/\$PPID/exe'; true")" "$(readlink -f "$(command -v "$2")")"
 }
 
 by_ssh() { ctl muster launch --hosts "$keys/hosts" --ssh "$keys/ssh" "$@"; }
@@ -122,6 +130,8 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 check_ssh() {
   local keys=$files/ssh
   check 'ssh: a server on each node' sshd_on_all
+  check 'ssh: csh is the login shell of a node' login_shell gpu02 tcsh
+  check 'ssh: fish is the login shell of a node' login_shell gpu03 fish
   check 'ssh: three machines' ssh_meets
   check 'ssh: settings and arguments' ssh_passes_on
   check 'ssh: a rank fails' ssh_fails
