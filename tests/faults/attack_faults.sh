@@ -12,9 +12,9 @@ part env TMPDIR="$work" MUSTER_BIN_DIR="$bin" timeout --kill-after=30 7200 "$her
 blind() {
   local code=0 line lines
   lines=$(TMPDIR=$work MUSTER_BIN_DIR=$bin timeout --kill-after=30 300 "$here/attack/attacks.py" --blind "$1" \
-    'launch near' 'data TCP near connecting' 'store near') || code=$?
+    'Unix near launch' 'data TCP near connecting' 'store near') || code=$?
   expect 'exit code' $code 1
-  for line in 'launch near, close' 'data TCP near connecting, sources' 'store near, hello'; do
+  for line in 'Unix near launch, close' 'data TCP near connecting, sources' 'store near, hello'; do
     # A rank sends no answer before its first call.
     [[ $1 != message || $line != data* ]] || continue
     expect_like "$line" "$(grep -F "attack: $line" <<<"$lines")" "FAILED attack: $line: no attack: $2"

@@ -1,7 +1,8 @@
-"""A job of four ranks on two nodes under attack, seen from outside: its listeners, and the cost of an attack.
+"""A job under attack, seen from outside: its listeners, and the cost of an attack.
 
-The job is at_work under `muster run`: gpu01 has ranks 0 and 1, gpu02 ranks 2 and 3. Everything that is attacked is
-rank 0's: its supervisor is the root, the leader of its node and the server of the store.
+Job is at_work under `muster run`: gpu01 has ranks 0 and 1, gpu02 ranks 2 and 3. Everything that is attacked is
+rank 0's: its supervisor is the root, the leader of its node and the server of the store. Launch is store_client under
+`muster launch` with two ranks, on gpu01.
 """
 
 import glob
@@ -10,6 +11,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 
 import sockets
@@ -17,10 +19,9 @@ from heartbeats import Heartbeats
 from observer import HERE, environment_of, kill, on, read
 
 ATTACKED, OTHER = "gpu01", "gpu02"
-ADDRESS = "198.18.1.1"
+ADDRESS, LOOPBACK = "198.18.1.1", "127.0.0.1"
 FAR = ("gpu03", "gpu04")
 STRANGER = "nobody"
-RANKS = (0, 1, 2, 3)
 HEARTBEAT_S = 0.05
 SETTINGS = [
     *["--set", f"liveness.heartbeat={int(1000 * HEARTBEAT_S)}ms", "--set", "liveness.suspect_after=2s"],
@@ -67,6 +68,8 @@ def children(pid):
 
 
 class Job:
+    RANKS = (0, 1, 2, 3)
+
     def __init__(self, folder, programs, held="-", waits=False):
         """held: ranks that do not start before open_gate(), as in `task`. waits: the ranks make no call before begin()."""
         self.folder = folder
@@ -78,7 +81,7 @@ class Job:
         os.mkfifo(os.path.join(folder, "gate"))
         self._held = 0 if held == "-" else len(held.split(","))
         with open(os.path.join(folder, "srun.err"), "w", encoding="utf-8") as err:
-            self._srun = on(
+            self._child = on(
                 "ctl",
                 *["srun", "--input=none", "-N2", "--ntasks-per-node=2", "-w", f"{ATTACKED},{OTHER}"],
                 *[f"--job-name={os.path.basename(folder)}", os.path.join(HERE, "task"), folder, held],
@@ -93,7 +96,7 @@ class Job:
     # ---- its life
 
     def ended(self):
-        return self._srun.poll() is not None
+        return self._child.poll() is not None
 
     def await_formed(self):
         self._await("formed", "the group has formed")
@@ -112,7 +115,7 @@ class Job:
         except Broken as broken:
             raise Blind(str(broken)) from broken
         if self.ended():
-            raise Broken(f"ended with {self._srun.returncode}: {self.stderr_tail()}")
+            raise Broken(f"ended with {self._child.returncode}: {self.stderr_tail()}")
 
     def formed(self):
         """When each rank was in the group."""
@@ -133,9 +136,9 @@ class Job:
         return [float(read(path) or "inf") for path in glob.glob(os.path.join(self.folder, f"*.{event}"))]
 
     def _await(self, event, what):
-        until(lambda: self.ended() or len(self._times(event)) == len(RANKS), PATIENCE_S, what)
+        until(lambda: self.ended() or len(self._times(event)) == len(self.RANKS), PATIENCE_S, what)
         if self.ended():
-            raise Broken(f"ended with {self._srun.returncode}: {self.stderr_tail()}")
+            raise Broken(f"ended with {self._child.returncode}: {self.stderr_tail()}")
 
     def open_gate(self):
         with open(os.path.join(self.folder, "gate"), "r+b", buffering=0) as gate:
@@ -143,33 +146,36 @@ class Job:
             until(lambda: not _readable(gate), PATIENCE_S, "the held ranks have started")
 
     def finish(self):
-        """Exit code of srun after the ranks received the request to end; None if they do not end."""
+        """Exit code of srun, or of the launch, after the ranks received the request to end; None if they do not end."""
         with open(os.path.join(self.folder, "stop"), "w", encoding="utf-8"):
             pass
         try:
-            return self._srun.wait(PATIENCE_S)
+            return self._child.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             return None
 
     def close(self):
         if self._beats:
             self._beats.close()
-        if self._srun.poll() is None:
-            name = os.path.basename(self.folder)
-            subprocess.run([os.path.join(HERE, "../cluster/on"), "ctl", "scancel", f"--name={name}"], check=False)
+        if self._child.poll() is None:
+            self._cancel()
             for pid in self.pids():
                 kill(pid)
             try:
-                self._srun.wait(5)
+                self._child.wait(5)
             except subprocess.TimeoutExpired:
-                self._srun.send_signal(signal.SIGKILL)
-                self._srun.wait()
+                self._child.send_signal(signal.SIGKILL)
+                self._child.wait()
+
+    def _cancel(self):
+        name = os.path.basename(self.folder)
+        subprocess.run([os.path.join(HERE, "../cluster/on"), "ctl", "scancel", f"--name={name}"], check=False)
 
     # ---- its processes
 
     def _look(self):
         """Finds supervisor and program of each rank."""
-        for rank in RANKS:
+        for rank in self.RANKS:
             task = read(os.path.join(self.folder, f"{rank}.pid")).strip()
             for supervisor in children(task) if task else []:
                 self._family[rank] = (supervisor, *children(supervisor))
@@ -188,8 +194,9 @@ class Job:
 
     # ---- what it costs
 
-    def beats(self):
-        return self._beats
+    def late(self, start, end):
+        """How late a heartbeat was in that time."""
+        return max(0.0, self._beats.longest_gap(start, end, 10) - HEARTBEAT_S)
 
     def lines(self):
         texts = [read(path) for path in glob.glob(os.path.join(self.folder, "*.err"))]
@@ -274,8 +281,48 @@ class Job:
         return [f"dgram:{name.hex()}" for name in unix_sockets(self.program(0), DATAGRAM)]
 
 
-def _tcp(ports):
-    return [f"tcp:{ADDRESS}:{port}" for port in sorted(ports)]
+class Launch(Job):
+    RANKS = (0, 1)
+
+    def __init__(self, folder, programs, hello):
+        """hello: to the store, see store_client.py"""
+        self.folder = folder
+        self._beats = None
+        self._family = {}
+        client = (sys.executable, os.path.join(HERE, "attack/store_client.py"), folder, hello)
+        with open(os.path.join(folder, "launch.err"), "w", encoding="utf-8") as err:
+            self._child = on(
+                *[ATTACKED, programs["muster"], "launch", "-n", str(len(self.RANKS)), "--", *client],
+                stdin=subprocess.DEVNULL,
+                stderr=err,
+                env={**os.environ, "TMPDIR": folder},
+            )
+
+    def await_formed(self):
+        self._await("formed", "the launch's programs have their store")
+        self._look()
+
+    def late(self, start, end):
+        """It has no heartbeats between nodes."""
+        return 0.0
+
+    def _look(self):
+        self._family[0] = (self._child.pid, *children(self._child.pid))
+
+    def _cancel(self):
+        pass
+
+    # ---- its listeners
+
+    def unix(self):
+        return [f"unix:{name.hex()}" for name in unix_sockets(self.supervisor(0), STREAM)]
+
+    def tcp(self):
+        return _tcp(sockets.tcp(self.supervisor(0), sockets.LISTENING), LOOPBACK)
+
+
+def _tcp(ports, address=ADDRESS):
+    return [f"tcp:{address}:{port}" for port in sorted(ports)]
 
 
 def _readable(file):

@@ -19,6 +19,7 @@ has seen; the last line is `N passed, N failed, 0 skipped`, a row each.
 
 import argparse
 import contextlib
+import dataclasses
 import itertools
 import os
 import shutil
@@ -28,11 +29,9 @@ import tempfile
 import time
 
 sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../../cluster")]
-from attack_job import (  # noqa: E402  (the path comes first)
-    ADDRESS, ATTACKED, HEARTBEAT_S, PATIENCE_S, STRANGER, Blind, Broken, Job, children, until,
-)
+from attack_job import ADDRESS, ATTACKED, PATIENCE_S, STRANGER, Blind, Broken, Job, Launch  # noqa: E402  (the path comes first)
 from checks import rerun  # noqa: E402
-from listeners import BLIND, LAUNCH, LISTENERS, NEAR_TCP, NODES, Listener  # noqa: E402
+from listeners import BLIND, LISTENERS, NEAR_TCP, NODES, STORE_HELLO, Listener  # noqa: E402
 from observer import on  # noqa: E402
 from promise import HEAD, REPORT, TRIES, Cost, Report, Row  # noqa: E402
 
@@ -98,11 +97,17 @@ class Play:
         self.work, self.programs, self.sink, self.seconds = work, programs, sink, seconds
 
     def job(self, held="-", waits=False):
+        return Job(self.folder(), self.programs, held, waits)
+
+    def launch(self):
+        return Launch(self.folder(), self.programs, STORE_HELLO)
+
+    def folder(self):
         folder = tempfile.mkdtemp(prefix="attacked-", dir=self.work)
         os.chmod(folder, 0o755)
         job_folder = os.path.join(folder, f"attacked-{os.path.basename(folder)[-8:]}")
         os.mkdir(job_folder)
-        return Job(job_folder, self.programs, held, waits)
+        return job_folder
 
     def window(self, job, listener, attack, targets):
         """The job's need while the attack lasts."""
@@ -114,7 +119,7 @@ class Play:
             time.sleep(0.1)
             most = max(most, job.descriptors())
         end, over = time.time(), time.monotonic()
-        late = max(0.0, job.beats().longest_gap(start, end, 10) - HEARTBEAT_S)
+        late = job.late(start, end)
         reports = attackers.end()
         if job.ended():
             raise Broken(f"ended during the attack: {job.stderr_tail()}")
@@ -122,16 +127,17 @@ class Play:
         job.await_operations(over)
         return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, most, job.most_memory(), reports)
 
-    # ---- a group at work
+    # ---- a group at work, a launch
 
     def at_work(self, pairs):
-        """A row for each (listener, attack), all on one job while it lives through them, and one for its end."""
+        """A row for each (listener, attack) of one phase, all on one job while it lives through them, and one for its end."""
+        phase = pairs[0][0].phase
         job, lines = None, 0
         try:
             for listener, attack in pairs:
                 for count in range(1, TRIES + 1):
                     if job is None:
-                        job, lines = self.job(), 0
+                        job, lines = self.launch() if phase == "launch" else self.job(), 0
                         job.await_formed()
                         lines = job.lines()
                     row = self.pair(job, listener, attack)
@@ -149,7 +155,7 @@ class Play:
                 code = job.finish()
                 outcome = "same" if code == 0 else f"exit code {code}: {job.stderr_tail()}"
                 cost = Cost(lines=job.lines() - lines)
-                yield Row(THE_END, "-", Cost(), cost, 0, outcome)
+                yield Row(dataclasses.replace(THE_END, phase=phase), "-", Cost(), cost, 0, outcome)
         finally:
             if job:
                 job.close()
@@ -166,7 +172,7 @@ class Play:
             row.blind = str(blind)
         return row
 
-    # ---- a group that forms, its first call, a launch that ends
+    # ---- a group that forms, its first call
 
     def timed(self, listener, attack, play):
         """A row of play(), which gets the function that makes its targets of what it plays."""
@@ -231,42 +237,17 @@ class Play:
         finally:
             job.close()
 
-    def launched_beside(self, listener, attack, targets):
-        reports = []
-        with tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace") as err:
-            launched = time.monotonic()
-            child = on(ATTACKED, self.programs["muster"], "launch", "-n", "2", "--", "sleep", "3",
-                       stdin=subprocess.DEVNULL, stderr=err, env={**os.environ, "TMPDIR": self.work})
-            try:
-                until(lambda: child.poll() is not None or len(children(child.pid)) == 2, PATIENCE_S, "two programs")
-                aimed = targets(child.pid)
-                attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(None), aimed)
-                try:
-                    code = child.wait(PATIENCE_S)
-                except subprocess.TimeoutExpired:
-                    code = None
-                took = time.monotonic() - launched
-                reports = attackers.end()
-            finally:
-                child.kill()
-                child.wait()
-            err.seek(0)
-            lines = err.read().splitlines()
-        if code != 0:
-            raise Broken(f"exit code {code}: {lines[-1:]}")
-        return Cost(forming=took, lines=len(lines), reports=reports)
-
     # ---- all
 
     def rows(self, pairs, job_for_each_listener):
+        timed = {"forming": self.formed_beside, "connecting": self.connected_beside}
         at_work = []
         for listener, attack in pairs:
-            if listener.phase or listener.name == LAUNCH.name:
-                play = {"forming": self.formed_beside, "connecting": self.connected_beside, "": self.launched_beside}
-                yield self.timed(listener, attack, play[listener.phase])
+            if listener.phase in timed:
+                yield self.timed(listener, attack, timed[listener.phase])
             else:
                 at_work.append((listener, attack))
-        for _, of_job in itertools.groupby(at_work, lambda pair: job_for_each_listener and str(pair[0])):
+        for _, of_job in itertools.groupby(at_work, lambda pair: str(pair[0]) if job_for_each_listener else pair[0].phase):
             yield from self.at_work(list(of_job))
 
 
@@ -285,10 +266,10 @@ def parse():
     parser.add_argument("--attack", choices=[*NEAR_TCP, "flood"])
     parser.add_argument("listener", nargs="*")
     arguments = parser.parse_args()
-    unknown = set(arguments.listener) - {str(one) for one in [LAUNCH, *LISTENERS]}
+    unknown = set(arguments.listener) - {str(one) for one in LISTENERS}
     if unknown:
         parser.error(f"no listener: {', '.join(sorted(unknown))} (--list prints them)")
-    arguments.listeners = [one for one in [LAUNCH, *LISTENERS] if not arguments.listener or str(one) in arguments.listener]
+    arguments.listeners = [one for one in LISTENERS if not arguments.listener or str(one) in arguments.listener]
     if arguments.blind:
         arguments.listeners = [BLIND[arguments.blind](one) for one in arguments.listeners]
     arguments.pairs = [(one, attack) for one in arguments.listeners for attack in attacks_on(one, arguments)]

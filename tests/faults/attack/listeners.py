@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from attack_job import ADDRESS, ATTACKED, FAR, OTHER, STREAM, Blind, Job, unix_sockets
+from attack_job import ADDRESS, ATTACKED, FAR, OTHER, Blind, Job, Launch
 from observer import on
 
 NODES = {"near": (ATTACKED, ATTACKED), "beside": (OTHER, OTHER), "far": FAR}
@@ -55,11 +55,12 @@ class Listener:
     name: str
     where: str  # a key of NODES
     short: str  # the attack of every run; empty: none
-    targets: object  # of a Job
-    hello: object  # of a Job: the first message, in hexadecimal
+    targets: object  # of a job
+    hello: object  # of a job: the first message, in hexadecimal
     answer: bytes  # to it; empty: none
     kind: str = "unix"  # another user gets no connection, but to one of kind tcp
-    phase: str = ""  # forming: attacked while ranks are held back; connecting: before the first call; "": at work
+    # forming: attacked while ranks are held back; connecting: before the first call; launch: of a Launch; "": at work
+    phase: str = ""
 
     def __str__(self):
         return " ".join(filter(None, (self.name, self.where, self.phase)))
@@ -92,10 +93,6 @@ def ask(target, hello, answer):
     return child.returncode, bytes.fromhex(got.strip())
 
 
-def every_unix_listener(pid):
-    return [f"unix:{name.hex()}" for name in unix_sockets(pid, STREAM)]
-
-
 def _data(_):
     return DATA_HELLO
 
@@ -126,6 +123,8 @@ NONE_TO_THE_SAME_VERSION = b""  # a leader answers another one only, and the gro
 NONE_TO_A_DATAGRAM = b""
 
 LISTENERS = [
+    Listener("Unix", "near", "close", Launch.unix, _versions, VERSIONS_ANSWER, phase="launch"),
+    Listener("TCP", "near", "close", Launch.tcp, _store, STORE_ANSWER, "tcp", "launch"),
     Listener("root", "far", "hello", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
     Listener("root", "near", "sources", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
     Listener("root", "beside", "", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
@@ -144,8 +143,6 @@ LISTENERS = [
     Listener("data Unix", "near", "close", Job.data_unix, _data, DATA_ANSWER),
     Listener("doorbell", "near", "flood", Job.doorbell, _none, NONE_TO_A_DATAGRAM, "dgram"),
 ]
-# `muster launch -n 2 -- sleep 3`, by itself on a node. Its targets belong to a process.
-LAUNCH = Listener("launch", "near", "close", every_unix_listener, _versions, VERSIONS_ANSWER)
 
 
 class Astray(Listener):

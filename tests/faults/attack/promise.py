@@ -35,8 +35,8 @@ REPORT = re.compile(r"attempts=(\d+) connected=(\d+) denied=(\d+) closed_by_peer
 @dataclasses.dataclass
 class Cost:
     late: float = 0.0  # heartbeats of the attacked node's leader, beyond their interval
-    slow: float = 0.0  # the slowest AllReduce
-    forming: float = 0.0  # or the first call; of a launch, all of it
+    slow: float = 0.0  # the slowest AllReduce; of a launch, the slowest request to its store
+    forming: float = 0.0  # or the first call
     lines: int = 0
     descriptors: int = 0
     memory: float = 0.0
@@ -62,7 +62,7 @@ class Row:
         if self.cost.late - self.control.late > MOST_LATE_S:
             yield f"heartbeats {1000 * (self.cost.late - self.control.late):.0f} ms later"
         if self.cost.slow - self.control.slow > MOST_LATE_S:
-            yield f"an AllReduce {1000 * (self.cost.slow - self.control.slow):.0f} ms longer"
+            yield f"an operation {1000 * (self.cost.slow - self.control.slow):.0f} ms longer"
         if self.cost.forming - self.control.forming > MOST_FORMING_S:
             yield f"took {self.cost.forming - self.control.forming:.1f} s longer"
 
@@ -94,19 +94,18 @@ class Row:
 
     def cells(self):
         def pair(cost, control):
-            return f"{1000 * cost:.0f} ({1000 * control:.0f})"
+            return f"{1000 * cost:.0f} ({1000 * control:.0f})" if cost or control else "-"
 
-        timed = self.cost.forming > 0
         listener = ", ".join(filter(None, (self.listener.name, self.listener.phase)))
         return (
             *[listener, self.listener.where, self.attack, f"{self.connected()}"],
-            "-" if timed else pair(self.cost.late, self.control.late),
-            "-" if timed else pair(self.cost.slow, self.control.slow),
-            f"{self.cost.forming:.1f} ({self.control.forming:.1f})" if timed else "-",
+            pair(self.cost.late, self.control.late),
+            pair(self.cost.slow, self.control.slow),
+            f"{self.cost.forming:.1f} ({self.control.forming:.1f})" if self.cost.forming else "-",
             *[f"{self.cost.lines}", f"{self.cost.descriptors - self.control.descriptors:+d}"],
             *[f"{self.cost.memory - self.control.memory:+.0f}", self.outcome, "; ".join(self.problems())],
         )
 
 
-HEAD = ("listener", "from", "attack", "connections", "heartbeat late, ms (control)", "AllReduce, ms (control)",
+HEAD = ("listener", "from", "attack", "connections", "heartbeat late, ms (control)", "operation, ms (control)",
         "takes, s (control)", "lines", "descriptors", "MiB", "outcome", "over the promise")
