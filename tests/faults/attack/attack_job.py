@@ -70,8 +70,9 @@ def children(pid):
 class Job:
     RANKS = (0, 1, 2, 3)
 
-    def __init__(self, folder, programs, held="-", waits=False):
-        """held: ranks that do not start before open_gate(), as in `task`. waits: the ranks make no call before begin()."""
+    def __init__(self, folder, programs, held="-", waits=False, leaver=None):
+        """held: ranks that do not start before open_gate(), as in `task`. waits: the ranks make no call before begin(). leaver:
+        a rank that leaves after its first call."""
         self.folder = folder
         if waits:
             os.mkfifo(self._wait())
@@ -87,6 +88,7 @@ class Job:
                 *[f"--job-name={os.path.basename(folder)}", os.path.join(HERE, "task"), folder, held],
                 *["sh", "-c", '[ "$SLURM_PROCID" != 0 ] || "$0" >"$1/greeting"; shift; exec "$@"', programs["greeting"]],
                 *[folder, programs["muster"], "run", *SETTINGS, "--", programs["at_work"], folder],
+                *([] if leaver is None else [str(leaver)]),
                 stdin=subprocess.DEVNULL,
                 stdout=err,
                 stderr=subprocess.STDOUT,
@@ -191,7 +193,6 @@ class Job:
 
     def greeting(self):
         return read(os.path.join(self.folder, "greeting")).strip()
-
     # ---- what it costs
 
     def late(self, start, end):
@@ -261,9 +262,14 @@ class Job:
     def store(self):
         return _tcp({environment_of(self.program(0))["MASTER_PORT"]})
 
-    # The store listens on the loopback address as well, the root does not.
+    # The root listens on every address, the store on each of some.
     def root(self):
-        return _tcp(sockets.tcp(self.supervisor(0), sockets.LISTENING) - self._on_loopback())
+        return _tcp(sockets.tcp(self.supervisor(0), sockets.LISTENING, "00000000"))
+
+    def opened_root(self):
+        """Of a group at work: opened when a rank has left."""
+        until(lambda: self.ended() or self.root(), PATIENCE_S, "the root's port is open")
+        return self.root()
 
     def early_store(self):
         return _tcp(self._on_loopback())

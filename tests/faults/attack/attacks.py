@@ -43,6 +43,8 @@ PROGRAMS = {
     "at_work": "tests/faults/attack/at_work",
     "greeting": "tests/faults/attack/greeting",
 }
+# A rank that leaves a group at work; a leader would take the connection with the heartbeats along.
+LEAVER = 3
 # Of a job that was attacked: no attack of its own.
 THE_END = Listener("(the end of the job)", "-", "", None, None, b"")
 
@@ -96,8 +98,8 @@ class Play:
     def __init__(self, work, programs, sink, seconds):
         self.work, self.programs, self.sink, self.seconds = work, programs, sink, seconds
 
-    def job(self, held="-", waits=False):
-        return Job(self.folder(), self.programs, held, waits)
+    def job(self, held="-", **options):
+        return Job(self.folder(), self.programs, held, **options)
 
     def launch(self):
         return Launch(self.folder(), self.programs, STORE_HELLO)
@@ -132,12 +134,13 @@ class Play:
     def at_work(self, pairs):
         """A row for each (listener, attack) of one phase, all on one job while it lives through them, and one for its end."""
         phase = pairs[0][0].phase
+        begin = {"": self.job, "leaving": lambda: self.job(leaver=LEAVER), "launch": self.launch}[phase]
         job, lines = None, 0
         try:
             for listener, attack in pairs:
                 for count in range(1, TRIES + 1):
                     if job is None:
-                        job, lines = self.launch() if phase == "launch" else self.job(), 0
+                        job, lines = begin(), 0
                         job.await_formed()
                         lines = job.lines()
                     row = self.pair(job, listener, attack)

@@ -59,7 +59,8 @@ class Listener:
     hello: object  # of a job: the first message, in hexadecimal
     answer: bytes  # to it; empty: none
     kind: str = "unix"  # another user gets no connection, but to one of kind tcp
-    # forming: attacked while ranks are held back; connecting: before the first call; launch: of a Launch; "": at work
+    # forming: attacked while ranks are held back; connecting: before the first call; "": at work; leaving: at work, after a rank
+    # has left; launch: of a Launch
     phase: str = ""
 
     def __str__(self):
@@ -142,6 +143,7 @@ LISTENERS = [
     Listener("data TCP", "near", "reset", Job.data_tcp, _data, DATA_ANSWER, "tcp"),
     Listener("data Unix", "near", "close", Job.data_unix, _data, DATA_ANSWER),
     Listener("doorbell", "near", "flood", Job.doorbell, _none, NONE_TO_A_DATAGRAM, "dgram"),
+    Listener("root", "far", "hello", Job.opened_root, Job.greeting, ROOT_ANSWER, "tcp", "leaving"),
 ]
 
 
