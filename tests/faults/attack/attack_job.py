@@ -8,6 +8,7 @@ rank 0's: its supervisor is the root, the leader of its node and the server of t
 import glob
 import os
 import re
+import secrets
 import select
 import signal
 import subprocess
@@ -70,9 +71,9 @@ def children(pid):
 class Job:
     RANKS = (0, 1, 2, 3)
 
-    def __init__(self, folder, programs, held="-", waits=False, leaver=None):
+    def __init__(self, folder, programs, held="-", waits=False, leaver=None, secret=False):
         """held: ranks that do not start before open_gate(), as in `task`. waits: the ranks make no call before begin(). leaver:
-        a rank that leaves after its first call."""
+        a rank that leaves after its first call. secret: its method is MUSTER_SECRET."""
         self.folder = folder
         if waits:
             os.mkfifo(self._wait())
@@ -81,6 +82,7 @@ class Job:
         os.makedirs(os.path.join(folder, "tmp"))
         os.mkfifo(os.path.join(folder, "gate"))
         self._held = 0 if held == "-" else len(held.split(","))
+        settings = {"MUSTER_SECRET": secrets.token_hex(32), "MUSTER_RENDEZVOUS_AUTH": "secret"} if secret else {}
         with open(os.path.join(folder, "srun.err"), "w", encoding="utf-8") as err:
             self._child = on(
                 "ctl",
@@ -92,7 +94,7 @@ class Job:
                 stdin=subprocess.DEVNULL,
                 stdout=err,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "TMPDIR": os.path.join(folder, "tmp")},
+                env={**os.environ, **settings, "TMPDIR": os.path.join(folder, "tmp")},
             )
 
     # ---- its life
@@ -192,7 +194,17 @@ class Job:
         return [pid for pair in self._family.values() for pid in pair]
 
     def greeting(self):
-        return read(os.path.join(self.folder, "greeting")).strip()
+        def line():
+            return read(os.path.join(self.folder, "greeting"))
+
+        until(lambda: self.ended() or line().endswith("\n"), PATIENCE_S, "the first message to the root")
+        return line().strip()
+
+    def wrong_greeting(self):
+        """Its last byte, which is one of the MAC if the job has a secret, is another one."""
+        greeting = self.greeting()
+        return f"{greeting[:-2]}{int(greeting[-2:], 16) ^ 1:02x}"
+
     # ---- what it costs
 
     def late(self, start, end):

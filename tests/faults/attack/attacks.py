@@ -205,7 +205,8 @@ class Play:
         def prepare(job):
             job.await_listener(listener.targets)
 
-        return self.passed_beside(listener, attack, targets, self.job("1" if listener.kind == "unix" else "2,3"), prepare, come)
+        job = self.job("1" if listener.kind == "unix" else "2,3", secret=listener.phase == "secret")
+        return self.passed_beside(listener, attack, targets, job, prepare, come)
 
     def connected_beside(self, listener, attack, targets):
         """The ranks connect to each other, for their first call, during the attack."""
@@ -243,7 +244,7 @@ class Play:
     # ---- all
 
     def rows(self, pairs, job_for_each_listener):
-        timed = {"forming": self.formed_beside, "connecting": self.connected_beside}
+        timed = {"forming": self.formed_beside, "secret": self.formed_beside, "connecting": self.connected_beside}
         at_work = []
         for listener, attack in pairs:
             if listener.phase in timed:

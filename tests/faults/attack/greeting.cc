@@ -1,6 +1,6 @@
 // Prints in hexadecimal a first message, for a program that is no part of a group.
 //
-//   greeting               a leader's on the root's port in this step
+//   greeting               a leader's on the root's port in this step, with MUSTER_SECRET if it is set
 //   greeting --versions    a process's on every Unix socket of a supervisor or leader
 #include <cstdio>
 #include <string_view>
@@ -29,6 +29,10 @@ Status PrintGreeting() {
   hello.method = AuthMethod::kMunge;
   hello.meeting = auth::MeetingIdOf(request.meeting.key);
   hello.public_key.fill(9);
+  if (request.secret) {
+    hello.method = AuthMethod::kSecret;
+    hello.mac = auth::HelloMac(request.secret->Psk().view(), Encode(hello));
+  }
   Print(Encode(hello));
   return {};
 }

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from attack_job import ADDRESS, ATTACKED, FAR, OTHER, Blind, Job, Launch
+from attack_job import ADDRESS, ATTACKED, FAR, OTHER, Blind, Broken, Job, Launch
 from observer import on
 
 NODES = {"near": (ATTACKED, ATTACKED), "beside": (OTHER, OTHER), "far": FAR}
@@ -59,9 +59,10 @@ class Listener:
     hello: object  # of a job: the first message, in hexadecimal
     answer: bytes  # to it; empty: none
     kind: str = "unix"  # another user gets no connection, but to one of kind tcp
-    # forming: attacked while ranks are held back; connecting: before the first call; "": at work; leaving: at work, after a rank
-    # has left; launch: of a Launch
+    # forming: attacked while ranks are held back; secret: the same, with MUSTER_SECRET; connecting: before the first call; "": at
+    # work; leaving: at work, after a rank has left; launch: of a Launch
     phase: str = ""
+    proof: object = None  # of a job: the first message that has the answer; None: `hello` has it
 
     def __str__(self):
         return " ".join(filter(None, (self.name, self.where, self.phase)))
@@ -77,11 +78,13 @@ class Listener:
         if not targets:
             raise Blind("no listener")
         for target in targets:
-            code, got = ask(target, self.hello(job), self.answer)
+            code, got = ask(target, (self.proof or self.hello)(job), self.answer)
             if code != 0:
                 raise Blind(f"{target} does not take the job's own user")
             if not re.fullmatch(self.answer, got, re.DOTALL):
                 raise Blind(f"{target} answers the first message with {got.hex() or 'nothing'}")
+            if self.proof and re.fullmatch(self.answer, ask(target, self.hello(job), self.answer)[1], re.DOTALL):
+                raise Broken(f"{target} answers a first message that proves nothing")
         return targets
 
 
@@ -128,6 +131,7 @@ LISTENERS = [
     Listener("TCP", "near", "close", Launch.tcp, _store, STORE_ANSWER, "tcp", "launch"),
     Listener("root", "far", "hello", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
     Listener("root", "near", "sources", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
+    Listener("root", "far", "hello", Job.root, Job.wrong_greeting, ROOT_ANSWER, "tcp", "secret", Job.greeting),
     Listener("root", "beside", "", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
     Listener("store", "far", "", Job.early_store, _store, NOT_BEFORE_THE_GROUP, "tcp", "forming"),
     Listener("leader", "near", "close", Job.leader, _versions, NONE_TO_THE_SAME_VERSION, phase="forming"),
@@ -161,6 +165,6 @@ def nowhere(listener):
 BLIND = {
     "listener": lambda one: dataclasses.replace(one, targets=lambda _: []),
     "connection": lambda one: dataclasses.replace(one, targets=lambda _: nowhere(one)),
-    "message": lambda one: dataclasses.replace(one, hello=lambda _: (b"\xff" * 16).hex()),
+    "message": lambda one: dataclasses.replace(one, hello=lambda _: (b"\xff" * 16).hex(), proof=None),
     "target": lambda one: Astray(**{field.name: getattr(one, field.name) for field in dataclasses.fields(one)}),
 }
