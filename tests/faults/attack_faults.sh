@@ -6,7 +6,7 @@
 
 long=()
 [[ -z ${MUSTER_TESTS_LONG-} ]] || long=(--long)
-part env TMPDIR="$work" MUSTER_BIN_DIR="$bin" timeout --kill-after=30 7200 "$here/attack/attacks.py" "${long[@]}"
+part env TMPDIR="$work" MUSTER_BIN_DIR="$bin" timeout --kill-after=30 10800 "$here/attack/attacks.py" "${long[@]}"
 
 # blind WAY PROBLEM: the suite fails if its attacks meet no listener, each for this reason (a glob).
 blind() {

@@ -7,7 +7,7 @@ Two attackers (attacker.cc) as another user: on the node of the listener ("near"
 ("beside"), or one on each of two other nodes ("far"). First
 they attack a listener of their own on that node: the job's need then is the control, and the limits are on its greater need when the
 same two attack it. A pair over a limit on time is played again, three times at most: a busy machine must not fail it, but a permanent
-excess does. --long: every attack for 20 s, else one for 2 s.
+excess does. --long: every attack for 20 s, else one for 1.5 s.
 
 An attack counts only if it meets its listener: with a connection, or denied if no other user may connect, and with a first message
 that the listener answers. --blind: for a check of that; every row of an attack must fail. `listener`: none is found.
@@ -35,7 +35,7 @@ from listeners import BLIND, LISTENERS, NEAR_TCP, NODES, STORE_HELLO, Listener  
 from observer import on  # noqa: E402
 from promise import HEAD, REPORT, TRIES, Cost, Report, Row  # noqa: E402
 
-SHORT_S, LONG_S = 2, 20
+SHORT_S, LONG_S = 1.5, 20
 SETTLE_S = 0.3
 PROGRAMS = {
     "muster": "bootstrap/cli/muster",
@@ -53,7 +53,7 @@ class Attackers:
     """Two at full rate, from begin() to end()."""
 
     def __init__(self, program, listener, attack, seconds, hello, targets):
-        words = [attack, str(seconds + PATIENCE_S), hello or "-", *targets]
+        words = [attack, str(int(seconds) + PATIENCE_S), hello or "-", *targets]
         self._children = [
             on("--user", STRANGER, node, program, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             for node in NODES[listener.where]
@@ -142,6 +142,7 @@ class Play:
                     if job is None:
                         job, lines = begin(), 0
                         job.await_formed()
+                        job.watch_heartbeats()
                         lines = job.lines()
                     row = self.pair(job, listener, attack)
                     row.tries = count
@@ -278,16 +279,14 @@ def parse():
         arguments.listeners = [BLIND[arguments.blind](one) for one in arguments.listeners]
     arguments.pairs = [(one, attack) for one in arguments.listeners for attack in attacks_on(one, arguments)]
     if not arguments.list and not arguments.pairs:
-        parser.error("no attack on these listeners (--list prints them; --long plays all)")
+        parser.error("no attack on these listeners (--list prints them)")
     return arguments
 
 
 def attacks_on(listener, arguments):
     if arguments.attack:
         return [attack for attack in listener.attacks() if attack == arguments.attack]
-    if arguments.long:
-        return listener.attacks()
-    return [listener.short] if listener.short else []
+    return listener.attacks() if arguments.long else [listener.short]
 
 
 def again(row):
@@ -305,7 +304,7 @@ def judged(rows):
 def main():
     arguments = parse()
     if arguments.list:
-        print("\n".join(f"{one}: {', '.join(one.attacks())}; in every run: {one.short or 'none'}" for one in arguments.listeners))
+        print("\n".join(f"{one}: {', '.join(one.attacks())}; in every run: {one.short}" for one in arguments.listeners))
         return 0
     programs = {name: os.path.join(os.environ["MUSTER_BIN_DIR"], path) for name, path in PROGRAMS.items()}
     with contextlib.ExitStack() as stack:

@@ -34,6 +34,9 @@ class Job:
     def await_formed(self):
         pass
 
+    def watch_heartbeats(self):
+        pass
+
     def await_quiet(self):
         pass
 

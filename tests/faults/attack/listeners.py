@@ -54,7 +54,7 @@ print(got.hex())
 class Listener:
     name: str
     where: str  # a key of NODES
-    short: str  # the attack of every run; empty: none
+    short: str  # the attack of every run
     targets: object  # of a job
     hello: object  # of a job: the first message, in hexadecimal
     answer: bytes  # to it; empty: none
@@ -132,8 +132,8 @@ LISTENERS = [
     Listener("root", "far", "hello", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
     Listener("root", "near", "sources", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
     Listener("root", "far", "hello", Job.root, Job.wrong_greeting, ROOT_ANSWER, "tcp", "secret", Job.greeting),
-    Listener("root", "beside", "", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
-    Listener("store", "far", "", Job.early_store, _store, NOT_BEFORE_THE_GROUP, "tcp", "forming"),
+    Listener("root", "beside", "garbage", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming"),
+    Listener("store", "far", "hold", Job.early_store, _store, NOT_BEFORE_THE_GROUP, "tcp", "forming"),
     Listener("leader", "near", "close", Job.leader, _versions, NONE_TO_THE_SAME_VERSION, phase="forming"),
     Listener("leader", "near", "half", Job.leader, _versions, VERSIONS_ANSWER),
     Listener("adoption", "near", "close", Job.adoption, _versions, VERSIONS_ANSWER),
@@ -142,7 +142,7 @@ LISTENERS = [
     Listener("store", "near", "hello", Job.store, _store, STORE_ANSWER, "tcp"),
     Listener("data TCP", "far", "hello-hold", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
     Listener("data TCP", "near", "sources", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
-    Listener("data TCP", "beside", "", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
+    Listener("data TCP", "beside", "reset", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
     Listener("data TCP", "far", "half", Job.data_tcp, _data, DATA_ANSWER, "tcp"),
     Listener("data TCP", "near", "reset", Job.data_tcp, _data, DATA_ANSWER, "tcp"),
     Listener("data Unix", "near", "close", Job.data_unix, _data, DATA_ANSWER),
