@@ -323,13 +323,6 @@ class Launch(Job):
         self._await("formed", "the launch's programs have their store")
         self._look()
 
-    # It has no heartbeats between nodes.
-    def watch_heartbeats(self):
-        pass
-
-    def late(self, start, end):
-        return 0.0
-
     def _look(self):
         self._family[0] = (self._child.pid, *children(self._child.pid))
 

@@ -7,7 +7,7 @@ Two attackers (attacker.cc) as another user: on the node of the listener ("near"
 ("beside"), or one on each of two other nodes ("far"). First
 they attack a listener of their own on that node: the job's need then is the control, and the limits are on its greater need when the
 same two attack it. A pair over a limit on time is played again, three times at most: a busy machine must not fail it, but a permanent
-excess does. --long: every attack for 20 s, else one for 1.5 s.
+excess does. --long: every attack for 20 s, else one for 2 s.
 
 An attack counts only if it meets its listener: with a connection, or denied if no other user may connect, and with a first message
 that the listener answers. --blind: for a check of that; every row of an attack must fail. `listener`: none is found.
@@ -35,7 +35,7 @@ from listeners import BLIND, LISTENERS, NEAR_TCP, NODES, STORE_HELLO, Listener  
 from observer import on  # noqa: E402
 from promise import HEAD, REPORT, TRIES, Cost, Report, Row  # noqa: E402
 
-SHORT_S, LONG_S = 1.5, 20
+SHORT_S, LONG_S = 2, 20
 SETTLE_S = 0.3
 PROGRAMS = {
     "muster": "bootstrap/cli/muster",
@@ -53,7 +53,7 @@ class Attackers:
     """Two at full rate, from begin() to end()."""
 
     def __init__(self, program, listener, attack, seconds, hello, targets):
-        words = [attack, str(int(seconds) + PATIENCE_S), hello or "-", *targets]
+        words = [attack, str(seconds + PATIENCE_S), hello or "-", *targets]
         self._children = [
             on("--user", STRANGER, node, program, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             for node in NODES[listener.where]
@@ -101,9 +101,6 @@ class Play:
     def job(self, held="-", **options):
         return Job(self.folder(), self.programs, held, **options)
 
-    def launch(self):
-        return Launch(self.folder(), self.programs, STORE_HELLO)
-
     def folder(self):
         folder = tempfile.mkdtemp(prefix="attacked-", dir=self.work)
         os.chmod(folder, 0o755)
@@ -129,12 +126,12 @@ class Play:
         job.await_operations(over)
         return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, most, job.most_memory(), reports)
 
-    # ---- a group at work, a launch
+    # ---- a group at work
 
     def at_work(self, pairs):
         """A row for each (listener, attack) of one phase, all on one job while it lives through them, and one for its end."""
         phase = pairs[0][0].phase
-        begin = {"": self.job, "leaving": lambda: self.job(leaver=LEAVER), "launch": self.launch}[phase]
+        begin = {"": self.job, "leaving": lambda: self.job(leaver=LEAVER)}[phase]
         job, lines = None, 0
         try:
             for listener, attack in pairs:
@@ -176,7 +173,7 @@ class Play:
             row.blind = str(blind)
         return row
 
-    # ---- a group that forms, its first call
+    # ---- a group that forms, its first call, a launch
 
     def timed(self, listener, attack, play):
         """A row of play(), which gets the function that makes its targets of what it plays."""
@@ -218,6 +215,18 @@ class Play:
 
         return self.passed_beside(listener, attack, targets, self.job(waits=True), Job.await_formed, connect)
 
+    def ended_beside(self, listener, attack, targets):
+        """The programs of a launch end during the attack."""
+
+        def end(job):
+            job.finish()
+            return [time.monotonic()]
+
+        job = Launch(self.folder(), self.programs, STORE_HELLO)
+        cost = self.passed_beside(listener, attack, targets, job, Job.await_formed, end)
+        cost.slow = job.slowest(max(job.formed()), time.monotonic())
+        return cost
+
     def passed_beside(self, listener, attack, targets, job, prepare, step):
         """step() returns when each rank has passed it."""
         try:
@@ -230,11 +239,11 @@ class Play:
                 while time.monotonic() < end:
                     time.sleep(0.1)
                     most = max(most, job.descriptors())
-                began = time.monotonic()
+                began, memory = time.monotonic(), job.most_memory()
                 took = max(step(job)) - began
             finally:
                 reports = attackers.end()
-            memory = job.most_memory()
+            memory = max(memory, job.most_memory())
             code = job.finish()
             if code != 0:
                 raise Broken(f"exit code {code}: {job.stderr_tail()}")
@@ -245,7 +254,12 @@ class Play:
     # ---- all
 
     def rows(self, pairs, job_for_each_listener):
-        timed = {"forming": self.formed_beside, "secret": self.formed_beside, "connecting": self.connected_beside}
+        timed = {
+            "forming": self.formed_beside,
+            "secret": self.formed_beside,
+            "connecting": self.connected_beside,
+            "launch": self.ended_beside,
+        }
         at_work = []
         for listener, attack in pairs:
             if listener.phase in timed:
