@@ -181,60 +181,51 @@ inline bool NumberCursor::BeginGroup() {
   return step && left_ > 0;
 }
 
-inline bool NumberCursor::Pass(size_t items) {
+// Every process passes over the columns of all ranks. A copy stays in registers meanwhile.
+size_t NumberCursor::Pass(size_t items, size_t most, NumberLimits& passed) {
   // Two numbers differ by less.
   constexpr int64_t kLongestStep = int64_t{1} << 32;
-  Start before_last{};
-  Start last{};
-  while (items > 0) {
-    if (left_ == 0) {
-      if (const size_t skipped = SkipEqual(before_last, items); skipped > 0) {
-        items -= skipped;
-        last = {};
-      }
-      before_last = std::exchange(last, {rest_, value_, items});
-      if (!BeginGroup()) return false;
-    }
-    const uint64_t passed = repeated_ ? std::min<uint64_t>(items, left_) : 1;
-    if (!repeated_) {
-      const std::optional<uint64_t> step = TakeNumber(rest_);
-      if (!step) return false;
-      step_ = UnZigZag(*step);
-    }
-    if (step_ < -kLongestStep || step_ > kLongestStep) return false;
-    const int64_t first = value_ + step_;
-    value_ += step_ * static_cast<int64_t>(passed);
-    if (!std::in_range<int>(first) || !std::in_range<int>(value_)) return false;
-    least_ = std::min({least_, first, value_});
-    most_ = std::max({most_, first, value_});
-    left_ -= passed;
-    items -= static_cast<size_t>(passed);
-  }
-  return true;
-}
-
-// The ranks of a regular layout have two groups for each node, always the same. Skips all but the last of the equal parts that
-// follow those since `start`. In between no number is the least or the most. Returns the number of items.
-inline size_t NumberCursor::SkipEqual(const Start& start, size_t items) {
-  // Most parts that differ do so in the first number of a group of single ones.
-  if (start.rest.size() < 2 || rest_.size() < 2 || start.rest[1] != rest_[1]) return 0;
-  if ((static_cast<uint8_t>(start.rest[0]) & kRepeated) != 0) return 0;
-  const size_t bytes = start.rest.size() - rest_.size();
-  const size_t each = start.items - items;
-  const size_t parts = items / each;
-  if (parts < 2 || parts * bytes > rest_.size()) return 0;
-  if (start.rest.substr(0, parts * bytes) != rest_.substr(0, parts * bytes)) return 0;
-  rest_.remove_prefix((parts - 1) * bytes);
-  value_ += (value_ - start.value) * static_cast<int64_t>(parts - 1);
-  return (parts - 1) * each;
-}
-
-// Every process passes over the columns of all ranks. A copy stays in registers meanwhile.
-bool NumberCursor::Advance(size_t items) {
   NumberCursor here = *this;
-  const bool ok = here.Pass(items);
+  NumberLimits limits = passed;
+  size_t count = 0;
+  while (count < items) {
+    if (here.left_ == 0 && !here.BeginGroup()) return 0;
+    const uint64_t taken = here.repeated_ ? std::min<uint64_t>(most - count, here.left_) : 1;
+    if (!here.repeated_) {
+      const std::optional<uint64_t> step = TakeNumber(here.rest_);
+      if (!step) return 0;
+      here.step_ = UnZigZag(*step);
+    }
+    if (here.step_ < -kLongestStep || here.step_ > kLongestStep) return 0;
+    limits.Add(here.value_ + here.step_);
+    here.value_ += here.step_ * static_cast<int64_t>(taken);
+    limits.Add(here.value_);
+    if (!std::in_range<int>(limits.least) || !std::in_range<int>(limits.most)) return 0;
+    here.left_ -= taken;
+    count += static_cast<size_t>(taken);
+  }
   *this = here;
-  return ok;
+  passed = limits;
+  return count;
+}
+
+size_t NumberCursor::PassAgain(const NumberCursor& before, size_t most) {
+  if (!before.between_groups() || !between_groups()) return 0;
+  const std::string_view part = before.rest_.substr(0, before.rest_.size() - rest_.size());
+  size_t parts = 0;
+  while (parts < most && rest_.substr(parts * part.size()).starts_with(part)) ++parts;
+  SkipParts(parts, part.size(), value_ - before.value_);
+  return parts;
+}
+
+void NumberCursor::SkipParts(size_t parts, size_t bytes, int64_t growth) {
+  rest_.remove_prefix(parts * bytes);
+  value_ += growth * static_cast<int64_t>(parts);
+}
+
+void NumberCursor::Skip(size_t items) {
+  NumberLimits unused;
+  Pass(items, items, unused);
 }
 
 void NumberCursor::Read(std::span<int> items) {
@@ -252,11 +243,6 @@ void NumberCursor::Read(std::span<int> items) {
     items = items.subspan(group.size());
   }
   *this = here;
-}
-
-void NumberCursor::ForgetPassed() {
-  least_ = std::numeric_limits<int64_t>::max();
-  most_ = std::numeric_limits<int64_t>::min();
 }
 
 bool TextCursor::BeginGroup() {
@@ -281,22 +267,26 @@ bool TextCursor::TakeLiteral() {
   return true;
 }
 
-bool TextCursor::Advance(size_t items) {
-  while (items > 0) {
-    if (left_ == 0 && !BeginGroup()) return false;
-    const uint64_t passed = kind_ == kLiteral ? 1 : std::min<uint64_t>(items, left_);
-    if (kind_ == kLiteral && !TakeLiteral()) return false;
-    if (kind_ == kSuccessor && !CountUp(text_, which_, passed)) return false;
-    bytes_passed_ += text_.size() * passed;
-    left_ -= passed;
-    items -= static_cast<size_t>(passed);
+size_t TextCursor::Pass(size_t items, size_t most) {
+  size_t count = 0;
+  while (count < items) {
+    if (left_ == 0 && !BeginGroup()) return 0;
+    const uint64_t taken = kind_ == kLiteral ? 1 : std::min<uint64_t>(most - count, left_);
+    if (kind_ == kLiteral && !TakeLiteral()) return 0;
+    if (kind_ == kSuccessor && !CountUp(text_, which_, taken)) return 0;
+    bytes_passed_ += text_.size() * taken;
+    left_ -= taken;
+    count += static_cast<size_t>(taken);
   }
-  return true;
+  return count;
 }
 
 NumberCursor NumberColumn::Before(size_t i) const {
-  NumberCursor cursor = marks_[i / kEvery];
-  cursor.Advance(i % kEvery);
+  const NumberMark& mark = MarkBefore(i);
+  const size_t part = (i - mark.first) / mark.items;
+  NumberCursor cursor = mark.before;
+  cursor.SkipParts(part, mark.bytes, mark.growth);
+  cursor.Skip(i - mark.first - part * mark.items);
   return cursor;
 }
 
@@ -308,22 +298,26 @@ std::vector<int> NumberColumn::All() const {
 
 std::vector<int> NumberColumn::Find(int value) const {
   std::vector<int> found;
-  for (size_t mark = 0; mark < marks_.size(); ++mark) {
-    if (value < limits_[mark].first || value > limits_[mark].second) continue;
-    const size_t first = mark * kEvery;
-    ForEach(first, std::min(kEvery, size_ - first), [&](size_t at, int here) {
-      if (here == value) found.push_back(static_cast<int>(at));
-    });
+  for (const NumberMark& mark : marks_) {
+    for (size_t part = 0; part < mark.parts; ++part) {
+      const NumberLimits limits = mark.LimitsOf(part);
+      if (value < limits.least || value > limits.most) continue;
+      ForEach(mark.first + part * mark.items, mark.items, [&](size_t at, int here) {
+        if (here == value) found.push_back(static_cast<int>(at));
+      });
+    }
   }
   return found;
 }
 
-template <typename Cursor>
-void ColumnReader::Read(size_t count, Column<Cursor>& column, const auto& passed) {
-  Cursor cursor(rest_);
-  for (size_t at = 0; ok_ && at < count; at += column.kEvery) {
-    column.marks_.push_back(cursor);
-    ok_ = cursor.Advance(std::min(column.kEvery, count - at)) && passed(cursor);
+template <typename Mark>
+void ColumnReader::Read(size_t count, Column<Mark>& column, const auto& pass) {
+  auto cursor = decltype(Mark::before)(rest_);
+  for (size_t at = 0; ok_ && at < count;) {
+    Mark& mark = column.marks_.emplace_back(Mark{.first = at, .before = cursor});
+    const size_t passed = pass(cursor, mark, count - at);
+    ok_ = passed > 0;
+    at += passed;
   }
   // A group is not larger than its column.
   ok_ = ok_ && cursor.between_groups();
@@ -340,23 +334,31 @@ uint64_t ColumnReader::Number() {
 
 NumberColumn ColumnReader::Numbers(size_t count) {
   NumberColumn column;
-  Read(count, column, [&](NumberCursor& cursor) {
-    const bool first = column.limits_.empty();
-    const auto [least, most] = column.limits_.emplace_back(cursor.least(), cursor.most());
-    column.least_ = first ? least : std::min(column.least_, least);
-    column.most_ = first ? most : std::max(column.most_, most);
-    cursor.ForgetPassed();
-    return true;
+  NumberLimits all;
+  Read(count, column, [&](NumberCursor& cursor, NumberMark& mark, size_t left) -> size_t {
+    mark.items = cursor.Pass(std::min(column.kEvery, left), left, mark.limits);
+    if (mark.items == 0) return 0;
+    mark.bytes = mark.before.rest().size() - cursor.rest().size();
+    mark.growth = int64_t{cursor.value()} - mark.before.value();
+    mark.parts = 1 + cursor.PassAgain(mark.before, left / mark.items - 1);
+    for (const NumberLimits limits : {mark.limits, mark.LimitsOf(mark.parts - 1)}) {
+      if (!std::in_range<int>(limits.least) || !std::in_range<int>(limits.most)) return 0;
+      all.Add(limits.least);
+      all.Add(limits.most);
+    }
+    return mark.parts * mark.items;
   });
+  if (count > 0) column.limits_ = all;
   return ok_ ? std::move(column) : NumberColumn{};
 }
 
 TextColumn ColumnReader::Texts(size_t count) {
   TextColumn column;
   uint64_t bytes = 0;
-  Read(count, column, [&](const TextCursor& cursor) {
+  Read(count, column, [&](TextCursor& cursor, const TextMark&, size_t left) -> size_t {
+    const size_t passed = cursor.Pass(std::min(column.kEvery, left), left);
     bytes = cursor.bytes_passed();
-    return bytes <= text_left_;
+    return bytes <= text_left_ ? passed : 0;
   });
   column.bytes_ = static_cast<size_t>(bytes);
   if (ok_) text_left_ -= column.bytes_;

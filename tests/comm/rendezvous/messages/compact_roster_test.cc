@@ -193,9 +193,9 @@ TEST(Columns, TextsThatCountTakeAFewBytes) {
   EXPECT_EQ(ReadTexts(bytes, texts.size(), 1000), std::vector<std::string>{"malformed"});
 }
 
-// Equal parts are decoded once; the last one, and those after an irregular node, are not equal to the first.
+// Equal parts are decoded once; those after an irregular node are not equal to the first.
 TEST(Columns, NumbersOfALayoutAreReadAsWritten) {
-  for (int ranks = 1; ranks <= 20; ++ranks) {
+  for (const int ranks : {1, 2, 3, 5, 6, 7, 8, 12, 20, 64, 127, 128, 130}) {
     std::vector<int> nodes;
     std::vector<int> local_ranks;
     for (int node = 0; node < 300; ++node) {
@@ -215,20 +215,22 @@ TEST(Columns, NumbersOfALayoutAreReadAsWritten) {
       EXPECT_EQ(column.least(), 0) << ranks;
       EXPECT_EQ(column.most(), std::ranges::max(numbers)) << ranks;
       EXPECT_EQ(column.Find(777).size(), std::ranges::count(numbers, 777)) << ranks;
+      for (size_t i = 0; i < numbers.size(); i += 5) ASSERT_EQ(column[i], numbers[i]) << ranks << ' ' << i;
     }
   }
 }
 
 TEST(Columns, NumbersThatLeaveAnIntInEqualPartsAreMalformed) {
   constexpr int kStep = 1 << 28;
+  constexpr size_t kItems = 2 * NumberColumn::kEvery;
   ColumnWriter writer;
-  writer.Numbers({kStep, kStep, kStep, kStep});
+  writer.Numbers(std::vector<int>(kItems, kStep));
   const Bytes part = writer.Take();
   const auto most_of = [&](int parts) {
     Bytes bytes;
     for (int i = 0; i < parts; ++i) bytes.insert(bytes.end(), part.begin(), part.end());
     ColumnReader reader(bytes, 0);
-    const NumberColumn column = reader.Numbers(size_t{4} * static_cast<size_t>(parts));
+    const NumberColumn column = reader.Numbers(kItems * static_cast<size_t>(parts));
     return reader.Finish() ? column.most() : -1;
   };
   EXPECT_EQ(most_of(7), 7 * kStep);
