@@ -15,7 +15,7 @@ PeerStream& Round::StreamTo(int peer) {
 }
 
 const ArrivedBytes* Round::QueueObserved(int peer, IncomingMessage message) {
-  if (message.combine && !scratch_) scratch_ = std::make_unique<uint8_t[]>(kScratchBytes);
+  if (message.combine && !scratch_) scratch_ = std::make_unique_for_overwrite<uint8_t[]>(kScratchBytes);
   message.arrival = &arrivals_.emplace_back(0);
   Queue(peer, message);
   return message.arrival;
