@@ -99,10 +99,20 @@ def types(text):
             words.append((token, line))
 
 
-def twice(files):
-    """{name: [(file, line), ...]} of types that more than one of the {file: text} defines."""
+def places(files):
+    """{name: [(file, line), ...]} of the types that the {file: text} define."""
     found = {}
     for file, text in files.items():
         for name, line in types(text):
             found.setdefault(name, []).append((file, line))
-    return {name: places for name, places in found.items() if len({file for file, _ in places}) > 1}
+    return found
+
+
+def twice(files, programs=()):
+    """{name: [(file, line), ...]} of types that more than one of the {file: text} defines, or one of them and a program: a
+    {file: text} whose files are each linked with some of `files`, and not with each other."""
+    found = places(files)
+    for name, others in places(dict(programs)).items():
+        if name in found:
+            found[name] += others
+    return {name: where for name, where in found.items() if len({file for file, _ in where}) > 1}
