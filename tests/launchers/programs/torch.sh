@@ -36,6 +36,8 @@ rounds_of_all_kinds() {
   rounds 2 2 3 subgroups published slow
   # Each worker is a Python of its own, in each round.
   rounds 2 1 2 client probe worker
+  # Without srun: all ranks are programs of one supervisor.
+  expect_output output '3 rounds of 4' on gpu01 muster launch -n 4 -- python "$here/python/group_rounds.py" 3
 }
 
 # The group that starts again has a store of its own; both ranks of a node are one process's.
