@@ -13,7 +13,6 @@
 
 #include "bootstrap/map/items/item_key.h"
 #include "bootstrap/map/sync_tree.h"
-#include "bootstrap/output/log_file.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
 #include "comm/log/open_for_writing.h"
@@ -30,8 +29,7 @@ constexpr mode_t kDirectoryMode = 0775;
 // No attempt's: its name ends with two dots and numbers.
 constexpr std::string_view kNext = "next-";
 
-tl::unexpected<Error> Cannot(std::string_view what, const std::string& path, int error_number) {
-  auto failure = Fail(Code::kSystem, "cannot {} {}: {}", what, path, ErrnoText(error_number));
+tl::unexpected<Error> WithRemedy(tl::unexpected<Error> failure, int error_number) {
   if (error_number == ENOSPC || error_number == EDQUOT) {
     return WithHint(std::move(failure),
                     "free space there, then run the same command again: it continues with what is left");
@@ -39,10 +37,9 @@ tl::unexpected<Error> Cannot(std::string_view what, const std::string& path, int
   return failure;
 }
 
-Status MakeAll(const std::string& path) {
-  const int error = output::MakeDirectories(path);
-  if (error != 0) return Cannot("make the directory", path, error);
-  return {};
+tl::unexpected<Error> Cannot(std::string_view what, const std::string& path, int error_number) {
+  return WithRemedy(Fail(Code::kSystem, "cannot {} {}: {}", what, path, ErrnoText(error_number)),
+                    error_number);
 }
 
 // The path of an open directory: its own path may lead to another one by now.
@@ -57,6 +54,14 @@ struct Above {
 tl::unexpected<Error> CannotUse(const std::string& path_and_reason) {
   return WithHint(Fail(Code::kSystem, "cannot use {}", path_and_reason),
                   "choose a map.output in a directory of your own or of your project");
+}
+
+Status MakeAll(const std::string& path) {
+  int error_number = 0;
+  const Status made = MakeDirectories(path, &error_number);
+  if (made) return made;
+  if (error_number == 0) return CannotUse(made.error().message);
+  return WithRemedy(Fail(Code::kSystem, "cannot make the directory {}", made.error().message), error_number);
 }
 
 // On some file systems (SMB, exFAT) chmod has no effect.

@@ -19,9 +19,6 @@ struct LogFileName {
 // "rank03.0.gpu01.err": sorted by rank. `stream`: "out" or "err".
 std::string ToString(const LogFileName& name, std::string_view stream);
 
-// With its parents; 0 or errno. Never writable by every user, under any umask: such a directory is refused.
-int MakeDirectories(const std::string& path);
-
 // Open for appending: a second run adds to the files. The directory is made, with its parents. Files that
 // other users may have prepared there are refused (comm/log/open_for_writing.h, also for O_NONBLOCK). Error:
 // kSystem, names the file.

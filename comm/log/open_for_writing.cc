@@ -29,6 +29,8 @@ constexpr int kMostLinks = 40;
 constexpr int kMostTries = 16;
 constexpr int kObject = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kDirectory = O_PATH | O_DIRECTORY | O_CLOEXEC;
+// Never for every user, under any umask: such a directory is refused.
+constexpr mode_t kNewDirectory = 0775;
 constexpr std::string_view kNoStickyBit =
     "every user may replace this directory: the one that it is in lacks the sticky bit";
 constexpr int kWriting = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -53,6 +55,14 @@ std::string ParentOf(const std::string& path) {
 std::string NameOf(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   return name.empty() ? "." : name;
+}
+// The first name of `path`, which becomes what follows it; empty: there is none.
+std::string TakeName(std::string& path) {
+  const size_t begin = std::min(path.find_first_not_of('/'), path.size());
+  const size_t end = std::min(path.find('/', begin), path.size());
+  std::string name = path.substr(begin, end - begin);
+  path.erase(0, std::min(path.find_first_not_of('/', end), path.size()));
+  return name;
 }
 
 // The owner of files that this process creates there; absent if it may not create any.
@@ -112,6 +122,13 @@ class Walk {
     return {std::move(directory_), name_, replaceable};
   }
 
+  // The path as a directory, with its parents; as MakeDirectories.
+  Status Make(int& error_number) {
+    UniqueFd up;
+    MUSTER_CHECK(OpenDirectory(AT_FDCWD, path_, up, &error_number));
+    return {};
+  }
+
   // The path as a directory. Empty: it is absent.
   Result<UniqueFd> FindDirectory() {
     UniqueFd up;
@@ -154,35 +171,50 @@ class Walk {
     return CheckDirectory(std::move(directory));
   }
 
-  // Only through own links if the directory's own name is one. Empty: it is absent. `up`: its parent.
-  Result<UniqueFd> OpenDirectory(int from, std::string above, UniqueFd& up) {
-    for (int links = 0; links < kMostLinks; ++links) {
-      while (above.size() > 1 && above.ends_with('/')) above.pop_back();
-      const std::string name = NameOf(above);
-      up.Reset(openat(from, ParentOf(above).c_str(), kDirectory));
-      if (!up) return AbsentOr(errno);
-      UniqueFd directory(openat(up.get(), name.c_str(), kDirectory | O_NOFOLLOW));
-      if (directory) return directory;
+  // Name by name, with a check of each link. Empty: it is absent. `up`: its parent. `make_error`: absent directories are
+  // made, except in the target of a link; errno if that fails.
+  Result<UniqueFd> OpenDirectory(int from, const std::string& path, UniqueFd& up, int* make_error = nullptr) {
+    UniqueFd directory(openat(from, path.starts_with('/') ? "/" : ".", kDirectory));
+    std::string rest = path;
+    for (size_t not_in_target = rest.size(); directory;) {
+      const bool make = make_error != nullptr && rest.size() <= not_in_target;
+      const std::string name = TakeName(rest);
+      not_in_target = std::min(not_in_target, rest.size());
+      if (name.empty()) {
+        if (!up) up.Reset(openat(directory.get(), ".", kDirectory));
+        return directory;
+      }
+      up = std::move(directory);
+      directory.Reset(openat(up.get(), name.c_str(), kDirectory | O_NOFOLLOW));
+      if (!directory && errno == ENOENT && make) {
+        *make_error = mkdirat(up.get(), name.c_str(), kNewDirectory) == 0 || errno == EEXIST ? 0 : errno;
+        if (*make_error != 0) return Refuse(ErrnoText(*make_error));
+        directory.Reset(openat(up.get(), name.c_str(), kDirectory | O_NOFOLLOW));
+      }
+      if (directory) continue;
       if (errno != ENOTDIR) return AbsentOr(errno);
-      const UniqueFd link(openat(up.get(), name.c_str(), kObject));
-      struct stat status {};
-      struct stat holder {};
-      if (!link || fstat(link.get(), &status) != 0 || fstat(up.get(), &holder) != 0) {
-        return Refuse(ErrnoText(errno));
-      }
-      if (!S_ISLNK(status.st_mode)) return Refuse(ErrnoText(ENOTDIR));
-      if (!MayFollow(status, up.get(), holder)) return RefuseLink(name, status);
-      if (IsForAll(holder)) return Refuse(kNoStickyBit);
-      if (InProc(link.get())) {
-        directory.Reset(openat(up.get(), name.c_str(), kDirectory));
-        if (directory) return directory;
-        return AbsentOr(errno);
-      }
-      MUSTER_TRY(above, Target(link.get()));
-      base_ = std::exchange(up, UniqueFd());
-      from = base_.get();
+      MUSTER_TRY(directory, FollowLink(name, up, rest));
     }
-    return Refuse("there are too many symbolic links");
+    return AbsentOr(errno);
+  }
+
+  // The directory from which `rest`, which then begins with the link's target, goes on.
+  Result<UniqueFd> FollowLink(const std::string& name, UniqueFd& up, std::string& rest) {
+    const UniqueFd link(openat(up.get(), name.c_str(), kObject));
+    struct stat status {};
+    struct stat holder {};
+    if (!link || fstat(link.get(), &status) != 0 || fstat(up.get(), &holder) != 0)
+      return Refuse(ErrnoText(errno));
+    if (!S_ISLNK(status.st_mode)) return Refuse(ErrnoText(ENOTDIR));
+    const bool of_holder = status.st_uid == holder.st_uid && !EveryUserMayWrite(holder);
+    if ((rest.empty() || !of_holder) && !MayFollow(status, up.get(), holder)) return RefuseLink(name, status);
+    if (rest.empty() && IsForAll(holder)) return Refuse(kNoStickyBit);
+    if (InProc(link.get())) return UniqueFd(openat(up.get(), name.c_str(), kDirectory));
+    if (++links_ > kMostLinks) return Refuse("there are too many symbolic links");
+    MUSTER_TRY(const std::string target, Target(link.get()));
+    rest = target + "/" + rest;
+    const UniqueFd from = std::move(up);
+    return UniqueFd(openat(from.get(), target.starts_with('/') ? "/" : ".", kDirectory));
   }
 
   Result<UniqueFd> AbsentOr(int error_number) const {
@@ -283,7 +315,7 @@ class Walk {
 
   const std::string& path_;
   mutable std::optional<WritingOwner> here_;
-  UniqueFd base_;  // base of a relative link of the directory
+  int links_ = 0;  // followed so far, to directories
   UniqueFd directory_;
   struct stat holder_ {};  // directory_'s
   std::string name_;
@@ -327,5 +359,10 @@ Result<WritingPlace> FindForWriting(const std::string& path) {
 }
 
 Result<UniqueFd> FindDirectoryForWriting(const std::string& path) { return Walk(path).FindDirectory(); }
+
+Status MakeDirectories(const std::string& path, int* error_number) {
+  int ignored = 0;
+  return Walk(path).Make(error_number == nullptr ? ignored : *error_number);
+}
 
 }  // namespace muster

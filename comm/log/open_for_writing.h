@@ -3,8 +3,9 @@
 // The rule. "Own" means: owned by this process's user or root.
 //
 // 1. Links. The final component of a path and its directory may be symbolic links, also chains of them, if
-//    each link is own. A link of another user is refused, never followed. Components further up are the
-//    caller's choice and are followed.
+//    each link is own. A link of another user is refused, never followed. Further up, a link may also belong
+//    to the owner of the directory that it is in, unless every user may write that: the caller trusts the
+//    owner of a directory that it names, but not all members of its group.
 // 2. Directories. One that every user may write is refused unless it has the sticky bit, as /tmp has it. A
 //    directory that a group may write is accepted: a project's members trust each other with plain files.
 // 3. Files. A regular file is accepted unless another user owns it and every user may write it or its
@@ -54,6 +55,11 @@ Result<WritingPlace> FindForWriting(const std::string& path);
 // the sticky bit: otherwise another directory could come in its place. Rule 1 applies; the caller checks its
 // mode (rule 2). Opened with O_PATH; empty: it is absent. Error: kSystem, "PATH: reason".
 Result<UniqueFd> FindDirectoryForWriting(const std::string& path);
+
+// Makes a directory with its parents, except those in the target of a link: it may still be absent. Rule 1
+// applies. Never writable by every user, under any umask. Error: kSystem, "PATH: reason"; `error_number`: errno,
+// if the kernel did not make one.
+Status MakeDirectories(const std::string& path, int* error_number = nullptr);
 
 // The facts that "The rule" needs, as values; for tests.
 struct WritingOwner {

@@ -38,6 +38,12 @@ std::string AppendAsVictim(const std::string& path) {
   return As(kVictim, [&] { return Append(path); });
 }
 
+// Makes the directories; "" or the error.
+std::string Made(const std::string& path) {
+  const Status made = MakeDirectories(path);
+  return made ? "" : made.error().message;
+}
+
 // As the user of the test.
 class OpenForWritingTest : public testing::Test {
  protected:
@@ -198,6 +204,34 @@ TEST_F(OpenForWritingTest, FindsADirectory) {
   EXPECT_EQ(FoundDirectory(folder / "loop"), (folder / "loop") + ": there are too many symbolic links");
 }
 
+TEST_F(OpenForWritingTest, MakesDirectoriesWithTheirParents) {
+  const std::string before = std::filesystem::current_path();
+  ASSERT_EQ(chdir((folder / ".").c_str()), 0);
+  const mode_t mask = umask(0);
+  const std::vector<std::string> paths = {"a/b/c",        "a/b/c", "a//b/./d/", "a/b/../e",
+                                          folder / "f/g", ".",     "/",         "/tmp"};
+  for (const std::string& path : paths) EXPECT_EQ(Made(path), "") << path;
+  umask(mask);
+  ASSERT_EQ(chdir(before.c_str()), 0);
+  struct stat status {};
+  for (const char* name : {"a", "a/b/c", "a/b/d", "a/e", "f/g"}) {
+    ASSERT_EQ(stat((folder / name).c_str(), &status), 0) << name;
+    EXPECT_EQ(status.st_mode & 07777U, 0775U) << name;
+  }
+  folder.Link("link", own, "a/b");
+  EXPECT_EQ(Made(folder / "link/h"), "");
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b/h"));
+  folder.Link("dangling", own, "none/x");
+  EXPECT_EQ(Made(folder / "dangling"), "");
+  EXPECT_EQ(Made(folder / "dangling/y"), "");
+  EXPECT_FALSE(std::filesystem::exists(folder / "none")) << "nothing is made where a link leads";
+  folder.File("file", own, 0644);
+  EXPECT_EQ(Made(folder / "file/x"), (folder / "file/x") + ": Not a directory");
+  int error_number = 0;
+  EXPECT_FALSE(MakeDirectories("/proc/none", &error_number));
+  EXPECT_EQ(error_number, ENOENT) << "not made by the kernel";
+}
+
 TEST(OwnershipOf, KnowsRootItselfAndTheUnmapped) {
   const WritingOwner plain{1000, 65534, true};
   EXPECT_EQ(OwnershipOf(1000, plain), Ownership::kOwn);
@@ -247,6 +281,40 @@ TEST_F(OpenForWritingOfOthers, AStrangersLinkAsTheDirectoryIsRefused) {
   EXPECT_THAT(AppendAsVictim(folder / "project/logs/rank0.out"),
               EndsWith("/rank0.out: the symbolic link \"logs\" belongs to user 54322"));
   EXPECT_FALSE(std::filesystem::exists(folder / "home/rank0.out"));
+}
+
+TEST_F(OpenForWritingOfOthers, AStrangersLinkFurtherUpIsRefused) {
+  folder.Directory("home", kVictim, 0755);
+  folder.Directory("home/logs", kVictim, 0755);
+  folder.Link("project/run", kStranger, folder / "home");
+  const std::string refused = ": the symbolic link \"run\" belongs to user 54322";
+  EXPECT_THAT(AppendAsVictim(folder / "project/run/logs/rank0.out"), EndsWith("/rank0.out" + refused));
+  EXPECT_THAT(AppendAsVictim(folder / "project/run/logs/../logs/rank0.out"),
+              EndsWith("/rank0.out" + refused));
+  folder.Link("project/way", kVictim, folder / "project/run/logs");
+  EXPECT_THAT(AppendAsVictim(folder / "project/way/rank0.out"), EndsWith("/rank0.out" + refused));
+  EXPECT_FALSE(std::filesystem::exists(folder / "home/logs/rank0.out"));
+  for (const std::string& path : {folder / "project/run/logs", folder / "project/run/new/deep"}) {
+    EXPECT_EQ(As(kVictim, [&] { return Made(path); }), path + refused);
+    EXPECT_EQ(Made(path), path + refused) << "root is no exception";
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "home/new"));
+}
+
+// A user who names a path in a directory trusts its owner; another member of its group is not the owner.
+TEST_F(OpenForWritingOfOthers, FurtherUpALinkOfItsDirectorysOwnerIsFollowed) {
+  folder.Directory("lead", kStranger, 0775);
+  folder.Directory("lead/v2", kStranger, 0755);
+  folder.Directory("lead/v2/logs", kVictim, 0755);
+  folder.Link("lead/current", kStranger, "v2");
+  folder.Link("way", 0, "project");
+  EXPECT_EQ(AppendAsVictim(folder / "lead/current/logs/log"), "");
+  EXPECT_EQ(As(kVictim, [&] { return Made(folder / "lead/current/logs/new/deep"); }), "");
+  EXPECT_EQ(As(kVictim, [&] { return Made(folder / "way/new/deep"); }), "");
+  EXPECT_TRUE(std::filesystem::exists(folder / "project/new/deep"));
+  folder.Directory("tmp", kStranger, 01777);
+  folder.Link("tmp/link", kStranger, folder / "project");
+  EXPECT_THAT(AppendAsVictim(folder / "tmp/link/new/log"), HasSubstr("\"link\" belongs to user 54322"));
 }
 
 TEST_F(OpenForWritingOfOthers, RootsLinkIsFollowed) {
