@@ -7,11 +7,17 @@ load("//deploy/bazel:copts.bzl", "MUSTER_COPTS")
 # Written by deploy/bazel/startup_order.
 _ORDER = "//deploy/bazel:startup_order.lds"
 
+def _for_size():
+    """bootstrap/ starts things and reports: what repeats for each message or item is in comm/."""
+    return (native.package_name() + "/").startswith("bootstrap/")
+
 def _prelude():
     """The precompiled header of this package's files, built with the same options: what measures is not a test."""
     package = native.package_name() + "/"
     measures = package.startswith(("tests/bench/", "tests/gpu/", "tests/simulation/"))
-    return "tests_prelude" if package.startswith("tests/") and not measures else "prelude"
+    if package.startswith("tests/") and not measures:
+        return "tests_prelude"
+    return "size_prelude" if _for_size() else "prelude"
 
 def _audience(attributes):
     """What tests/ has is for tests alone."""
@@ -22,9 +28,10 @@ def _audience(attributes):
 
 def _copts(copts):
     # With a precompiled header GCC takes the level of optimisation that the header was compiled with.
+    own = MUSTER_COPTS + (["-Os"] if _for_size() else [])
     if copts:
-        return MUSTER_COPTS + copts
-    return MUSTER_COPTS + select({
+        return own + copts
+    return own + select({
         "//deploy/bazel:precompiled": ["-include", "deploy/bazel/%s.h" % _prelude()],
         "//deploy/bazel:precompiled_by_clang": ["-include", "$(BINDIR)/deploy/bazel/%s.h" % _prelude()],
         "//conditions:default": [],
@@ -50,11 +57,12 @@ def muster_library(name, srcs = None, hdrs = None, copts = [], deps = [], **kwar
 def muster_binary(name, srcs = None, copts = [], deps = [], linkopts = [], **kwargs):
     """A program, by default of NAME.cc, or shared library.
 
-    What its start calls lies together: each 64 KiB of a file cost one page fault.
+    What its start calls lies together: each 64 KiB of a file cost one page fault. Functions with the same code are one, except
+    those whose address may be compared.
     """
     if ORDERS_SECTIONS:
         deps = deps + [_ORDER]
-        linkopts = linkopts + ["-fuse-ld=gold", "-Wl,--section-ordering-file=$(location %s)" % _ORDER]
+        linkopts = linkopts + ["-fuse-ld=gold", "-Wl,--icf=safe", "-Wl,--section-ordering-file=$(location %s)" % _ORDER]
     deps = deps + select({
         "//deploy/bazel:portable": ["//deploy/bazel:rounding"],
         "//conditions:default": [],

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -76,7 +75,8 @@ class Checker {
 
   // Every multiprocessor has work.
   Status CheckProduct() {
-    const auto tiles = static_cast<unsigned>(std::ceil(std::sqrt(driver_.processors())));
+    unsigned tiles = 1;
+    while (tiles * tiles < driver_.processors()) ++tiles;
     const unsigned size = std::min(kTile * tiles, kLargestProduct);
     const size_t elements = size_t{size} * size;
     std::vector<float> left(elements);
