@@ -2,16 +2,17 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 #include "bootstrap/check/collect.h"
 #include "bootstrap/check/findings/judge.h"
 #include "bootstrap/check/findings/report.h"
 #include "bootstrap/check/gather.h"
-#include "bootstrap/check/session.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/supervised.h"
+#include "bootstrap/join/membership.h"
 #include "bootstrap/resolve/resolve_report.h"
 #include "comm/log/log.h"
 
@@ -41,6 +42,13 @@ struct CheckFlags {
   bool quick = false;
 };
 
+// A check is short: the deadlines configured for hours of work do not bound a few bytes.
+TimeoutOptions ForCheck(TimeoutOptions timeouts) {
+  constexpr Duration kSoon = std::chrono::minutes(1);
+  for (Duration* timeout : {&timeouts.collective, &timeouts.barrier}) *timeout = std::min(*timeout, kSoon);
+  return timeouts;
+}
+
 // One rank prints for all; every rank has the same facts.
 void Report(const check::Evidence& evidence, const check::Verdict& verdict, bool json) {
   fmt::print("{}", json ? check::CheckJson(evidence, verdict) : check::CheckText(evidence, verdict));
@@ -49,24 +57,25 @@ void Report(const check::Evidence& evidence, const check::Verdict& verdict, bool
   LogError("muster check failed: {}", verdict.failures.front().message);
 }
 
-Result<int> CheckGroup(check::CheckSession& session, const Environment& environment,
+Result<int> CheckGroup(join::Membership& membership, const RankTuple& tuple, const Environment& environment,
                        const CheckFlags& flags) {
   check::CollectOptions options;
   options.bandwidth = !flags.quick;
-  options.timeouts = session.timeouts;
-  options.gpus = check::GpusToCheck(session.gpus);
+  options.timeouts = membership.timeouts;
+  options.gpus = check::GpusToCheck(membership.gpus);
   if (const auto devices = environment.Get("CUDA_VISIBLE_DEVICES")) {
     options.visible_devices = std::string(*devices);
   }
   MUSTER_TRY(check::Evidence evidence,
-             check::CollectEvidence(*session.group, *session.communicator, options));
-  check::AddGpuFacts(session.gpus, evidence);
-  evidence.launcher = session.launcher;
-  evidence.job = session.job;
-  evidence.formed_in = session.formed_in;
+             check::CollectEvidence(*membership.group, *membership.communicator, options));
+  check::AddGpuFacts(membership.gpus, evidence);
+  evidence.launcher = tuple.launcher;
+  evidence.job = tuple.job.key;
+  evidence.formed_in = membership.formed_in;
   const check::Verdict verdict = check::Judge(evidence);
-  if (session.group->rank() == 0) Report(evidence, verdict, flags.json);
-  const Status left = check::CloseCheckSession(session);
+  if (membership.group->rank() == 0) Report(evidence, verdict, flags.json);
+  membership.communicator.reset();
+  const Status left = membership.group->Leave(Deadline::After(membership.timeouts.shutdown));
   // The report names the failure of the group; leaving fails for the same reason.
   if (!left && verdict.exit_status == 0) return tl::unexpected<Error>(left.error());
   return verdict.exit_status;
@@ -92,9 +101,9 @@ Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& repo
   reports = started->resolution.tuple.rank == 0;
   WarnOfNoLauncher(environment, started->effective.config, started->resolution, "muster check",
                    "-- muster check");
-  MUSTER_TRY(check::CheckSession session,
-             check::OpenCheckSession(environment, started->effective, asked, started->resolution));
-  return CheckGroup(session, environment, flags);
+  MUSTER_TRY(join::Membership membership,
+             join::EnterGroup(environment, started->effective.config, asked, started->resolution, ForCheck));
+  return CheckGroup(membership, started->resolution.tuple, environment, flags);
 }
 
 }  // namespace
