@@ -10,7 +10,7 @@
 #include "bootstrap/join/local_join.h"
 #include "bootstrap/join/rank_block.h"
 #include "bootstrap/process/exec_child.h"
-#include "bootstrap/process/standard_input.h"
+#include "bootstrap/process/standard_streams.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resources/mpi_program.h"
 #include "bootstrap/resources/ranks_per_node.h"

@@ -1,6 +1,9 @@
 // The standard descriptors 0, 1 and 2 of this process.
 #pragma once
 
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+
 namespace muster::process {
 
 // Occupies those of them that were closed when this process started: else the next sockets of muster would be
@@ -8,5 +11,14 @@ namespace muster::process {
 // closed descriptor, and exec closes them again: programs start without them, as without muster. First thing
 // in main; three system calls if none is closed.
 void OccupyStandardStreams();
+
+// Standard input is a terminal and this process is in its foreground group. A program in a process group of
+// its own would then be stopped when it reads, and would not receive Ctrl-C.
+bool InTerminalForeground();
+
+// For a process that lives as long as another one holds the other end of its standard input. Takes the
+// standard input away from this process and its programs, which read /dev/null from now on. The descriptor
+// becomes readable and reaches its end when the other side is gone. Error: kSystem.
+Result<UniqueFd> TakeStandardInput();
 
 }  // namespace muster::process
