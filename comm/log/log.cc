@@ -11,8 +11,8 @@
 #include "comm/base/unique_fd.h"
 #include "comm/log/bounded_sink.h"
 #include "comm/log/log_json.h"
+#include "comm/log/log_time.h"
 #include "comm/log/open_for_writing.h"
-#include "comm/log/time_text.h"
 
 namespace muster {
 namespace {
@@ -40,7 +40,7 @@ struct LogState {
   LogLevel level = LogLevel::kInfo;
   bool status_line_open = false;
   LogFormat format = LogFormat::kText;
-  TimeText time_text = nullptr;     // null: lines have no time
+  LogTime time = LogTime::kNone;    // resolved: not kAuto
   std::optional<std::string> path;  // of log.file
   UniqueFd file;                    // absent: there is none, or it could not be opened
   bool file_failing = false;
@@ -64,7 +64,8 @@ std::string SubjectText(const LogSubject& subject) {
 }
 
 std::string TextLine(const LogState& state, LogLevel level, std::string_view message) {
-  std::string begin = state.time_text == nullptr ? "" : state.time_text(std::chrono::system_clock::now());
+  std::string begin;
+  if (state.time != LogTime::kNone) begin = LogTimeText(std::chrono::system_clock::now(), state.time);
   begin += "muster: ";
   std::string line = begin + SubjectText(state.subject);
   line += Facts(level).prefix;
@@ -125,10 +126,13 @@ void SetUpLog(const LogOptions& options) {
   }
 }
 
-void SetLogTimeText(TimeText text) {
+void SetLogTime(LogTime form, const LogOptions& options) {
+  if (form == LogTime::kAuto) {
+    form = !options.file && isatty(STDERR_FILENO) == 1 ? LogTime::kShort : LogTime::kFull;
+  }
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.time_text = text;
+  state.time = form;
 }
 
 uint64_t LogFileNumber() {

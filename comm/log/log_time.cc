@@ -1,21 +1,10 @@
 #include "comm/log/log_time.h"
 
 #include <fmt/chrono.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
-#include "comm/log/time_text.h"
-
 namespace muster {
-
-void SetLogTime(LogTime form, const LogOptions& options) {
-  if (form == LogTime::kNone) return SetLogTimeText(nullptr);
-  const bool on_terminal = !options.file && isatty(STDERR_FILENO) == 1;
-  const bool is_short = form == LogTime::kShort || (form == LogTime::kAuto && on_terminal);
-  SetLogTimeText(is_short ? TimeText([](auto time) { return LogTimeText(time, LogTime::kShort); })
-                          : TimeText([](auto time) { return LogTimeText(time, LogTime::kFull); }));
-}
 
 std::string LogTimeText(std::chrono::system_clock::time_point time, LogTime form) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(time);

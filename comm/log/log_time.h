@@ -1,4 +1,4 @@
-// The time that begins a line of text (log.time). A separate library: few rooms choose it.
+// The time that begins a line of text (log.time). A separate header: few rooms choose it.
 #pragma once
 
 #include <chrono>
