@@ -7,7 +7,6 @@
 #include <map>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "comm/base/deadline.h"
@@ -43,33 +42,42 @@ struct ArrivedRanks {
   int local = 0;        // of them have come, with the process's own
   int remote = 0;       // have come from other nodes
   int below = 0;        // ranks on the nodes below this one in the tree of leaders; -1: unknown
-  std::unordered_set<size_t> processes{};           // that are counted in `local` and `remote`: IdentityOf
-  std::unordered_map<std::string, Node> by_node{};  // the counted ranks
-  size_t whole_nodes = 0;                           // of these; of a node of unknown size one rank is enough
+  std::unordered_map<size_t, std::vector<int>> processes{};  // by IdentityOf: the pids; 0: reported as lost
+  std::unordered_map<std::string, Node> by_node{};           // the counted ranks
+  size_t whole_nodes = 0;  // of these; of a node of unknown size one rank is enough
 
   bool WholeNodeIsHere() const { return local_size >= 0 && local >= local_size; }
   // And those below it.
   bool WholeSubtreeIsHere() const { return WholeNodeIsHere() && below >= 0 && remote >= below; }
-  // Each process once: one whose leader ends after its hello comes again by itself, and reports that leader.
+  // Each process once: one whose leader ends after its hello comes again by itself, and reports that leader. The report may come
+  // before the hello of the leader.
   void Count(const Hello& hello, bool same_node) {
     for (const ProcessInfo& member : hello.members) {
-      const bool first = processes.insert(IdentityOf(member, 0)).second;
-      if (member.pid == 0 ? first : processes.insert(IdentityOf(member, member.pid)).second)
-        Add(member, same_node, 1);
+      std::vector<int>& pids = processes[IdentityOf(member)];
+      if (std::ranges::count(pids, member.pid) > 0) continue;
+      const int before = NumberOf(pids);
+      pids.push_back(member.pid);
+      Add(member, same_node, NumberOf(pids) - before);
     }
   }
   // They may come again.
   void Discount(const std::vector<ProcessInfo>& members, bool same_node) {
     for (const ProcessInfo& member : members) {
-      const bool counted = processes.erase(IdentityOf(member, 0)) > 0;
-      if (member.pid == 0 ? counted : processes.erase(IdentityOf(member, member.pid)) > 0)
-        Add(member, same_node, -1);
+      std::vector<int>& pids = processes[IdentityOf(member)];
+      const int before = NumberOf(pids);
+      std::erase(pids, member.pid);
+      Add(member, same_node, NumberOf(pids) - before);
     }
   }
 
  private:
-  void Add(const ProcessInfo& process, bool same_node, int sign) {
-    const int ranks = sign * static_cast<int>(process.claims.size());
+  // A lost process is one of the others, if there are any.
+  static int NumberOf(const std::vector<int>& pids) {
+    const auto with_hello = std::ranges::count_if(pids, [](int pid) { return pid != 0; });
+    return with_hello > 0 ? static_cast<int>(with_hello) : static_cast<int>(pids.size());
+  }
+  void Add(const ProcessInfo& process, bool same_node, int times) {
+    const int ranks = times * static_cast<int>(process.claims.size());
     (same_node ? local : remote) += ranks;
     Node& node = by_node[process.node];
     whole_nodes -= node.Whole() ? 1 : 0;
@@ -77,12 +85,12 @@ struct ArrivedRanks {
     if (!process.claims.empty()) node.size = std::max(node.size, process.claims.front().local_size);
     whole_nodes += node.Whole() ? 1 : 0;
   }
-  // With its rank: in containers of their own, several processes of a node have the same number. Different within a node:
-  // the factor is odd.
-  static size_t IdentityOf(const ProcessInfo& process, int pid) {
+  // By its rank: in containers of their own, several processes of a node have the same number. Different within a node: the
+  // factor is odd.
+  static size_t IdentityOf(const ProcessInfo& process) {
     const int rank = process.claims.empty() ? -1 : process.claims.front().rank;
-    const uint64_t in_node = uint64_t{static_cast<uint32_t>(rank)} << 32 | static_cast<uint32_t>(pid);
-    return std::hash<std::string>()(process.node) ^ (in_node * 0x9E3779B97F4A7C15);
+    return std::hash<std::string>()(process.node) ^
+           (uint64_t{static_cast<uint32_t>(rank)} * 0x9E3779B97F4A7C15);
   }
 };
 

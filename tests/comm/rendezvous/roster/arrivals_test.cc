@@ -38,6 +38,16 @@ TEST(ArrivedRanks, CountsALostLeaderThatHadNotCome) {
   EXPECT_EQ(arrived.local, 0);
 }
 
+// The root counted that leader twice, and did not stay for a late rank of its node.
+TEST(ArrivedRanks, CountsALostLeaderOnceIfItsOwnHelloComesAfterTheReport) {
+  ArrivedRanks arrived;
+  arrived.Count({{}, {Process("a", 0, 0), Process("a", 11, 1)}}, false);
+  arrived.Count({{}, {Process("a", 10, 0)}}, false);
+  EXPECT_EQ(arrived.remote, 2);
+  arrived.Discount({Process("a", 10, 0)}, false);
+  EXPECT_EQ(arrived.remote, 2);
+}
+
 TEST(ArrivedRanks, ANodeIsWholeWithAsManyRanksAsItsProcessesClaim) {
   const auto process = [](const std::string& node, int rank, int local_size) {
     ProcessInfo info = Process(node, 10, rank);
