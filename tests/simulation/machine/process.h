@@ -66,6 +66,7 @@ class Process {
   Phase phase = Phase::kForming;
   std::set<std::pair<Phase, uint8_t>> received;  // types of messages (transitions.h)
   int accepted_by = -1;  // the first rank of the process above, while the group forms; -1: none
+  int acceptances = 0;   // by that one
   Time ended{};
   rlimit descriptors{1024, 4096};
   Duration slowness{};  // added to each of its turns
@@ -76,6 +77,8 @@ class Process {
   uint64_t sent = 0;   // bytes, to other nodes
   uint64_t calls = 0;  // of the system, so far
   uint64_t kill_at_call = 0;
+  uint64_t messages = 0;  // system calls that send
+  uint64_t kill_at_message = 0;
   uint64_t most_descriptors = UINT64_MAX;  // beside its limit
   std::string log;                         // its standard error
   Account account;

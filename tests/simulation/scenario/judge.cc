@@ -97,7 +97,8 @@ class Judgement {
       const auto found = known.find(PlanOf(outcome).launch);
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
       if (FindsRootGone(outcome)) continue;
-      const bool all_are_there = last[found->first] < found->second && !StaysForEndedLeaders(outcome);
+      const bool all_are_there = last[found->first] < found->second && !StaysForEndedLeaders(outcome) &&
+                                 !StaysForEndedRanks(outcome);
       if (outcome.ended_at > found->second + (all_are_there ? kKnownToAllThere : kKnownToAll))
         Add(fmt::format("waits: {}", Name(outcome)));
     }
@@ -202,6 +203,16 @@ class Judgement {
       return above != nullptr && PlanOf(*above).node == 0;
     });
   }
+  // The leader of its node was killed when some ranks of the node had its second acceptance, or the roster. These end immediately,
+  // and report it to none: the rank that takes its place stays for them (comm/rendezvous/README.md, "A group forms").
+  bool StaysForEndedRanks(const Outcome& outcome) const {
+    const Outcome* const leader = FindKilled(outcome);
+    if (leader == nullptr || PlanOf(*leader).node != PlanOf(outcome).node) return false;
+    return std::ranges::any_of(outcomes_, [&](const Outcome& other) {
+      return other.process != nullptr && (other.process->acceptances > 1 || other.formed) &&
+             PlanOf(other).node == PlanOf(outcome).node && FindKilled(other) == leader;
+    });
+  }
   // The node lost power before it had passed the roster on. No heartbeat reports that to the ranks behind it; keep-alive does after
   // 30 s, the default of liveness.dead_after (comm/rendezvous/tree.md, "Exit reports"). Scenarios have 1 to 6 s.
   bool RanksBehindLackRoster(const std::vector<int>& lost) const {
@@ -238,11 +249,13 @@ class Judgement {
       case kKill:
       case kFail:
       case kKillAtCall:
+      case kKillAtMessage:
       case kAbsent:
         ++damage.causes;
         // A process that leads is named for the ranks behind it.
         for (int i = 0; i < plan.ranks; ++i) damage.guilty.insert(plan.first_rank + i);
-        if (fault.kind == kKill || fault.kind == kKillAtCall) damage.nodes.insert(plan.node);
+        if (fault.kind == kKill || fault.kind == kKillAtCall || fault.kind == kKillAtMessage)
+          damage.nodes.insert(plan.node);
         // The next one may have no predecessor, or one that ended in the middle.
         for (Damage& each : damages_) each.whole = each.whole && scenario_.launches.size() == 1;
         return;
@@ -289,8 +302,8 @@ class Judgement {
     return outcome.wrong_secret && several_nodes && launch.knows_local_ranks && plan.local_rank == 0;
   }
 
-  // Its leader, or the topmost of those above that has accepted its leader, is below more than kMostAbove nodes, and none of them has
-  // accepted it.
+  // Its leader, or the topmost of those above that has accepted its leader, is below more than kMostAbove nodes, or the root ended at
+  // its deadline (no process stays then), and none of the nodes above has accepted it.
   bool FindsRootGone(const Outcome& outcome) const {
     if (outcome.formed) return false;
     const int launch = PlanOf(outcome).launch;
@@ -299,15 +312,18 @@ class Judgement {
     const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes),
                                       scenario_.launches[static_cast<size_t>(launch)].fan_out);
     const size_t above = tree.Above(static_cast<size_t>(node)).size();
-    if (above <= kMostAbove) return false;
     Time root_ended{};
     Time began = kNever;
+    bool at_deadline = false;
     for (const Outcome& other : outcomes_) {
       const ProcessPlan& plan = PlanOf(other);
       if (plan.launch != launch || other.process == nullptr) continue;
-      if (plan.node == 0) root_ended = std::max(root_ended, EndOf(other));
       if (plan.node == node) began = std::min(began, other.began);
+      if (plan.node != 0 || EndOf(other) < root_ended) continue;
+      root_ended = EndOf(other);
+      at_deadline = root_ended >= other.began + scenario_.launches[static_cast<size_t>(launch)].rendezvous;
     }
+    if (above <= kMostAbove && !at_deadline) return false;
     return root_ended < began + kForEachAbove * static_cast<Duration::rep>(above - 1) + kToConnect;
   }
   // -1: none.

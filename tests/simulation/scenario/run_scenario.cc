@@ -40,6 +40,7 @@ void Start(Running& running, Outcome& outcome) {
   for (const Fault& fault : running.scenario.faults) {
     if (outcome.duplicate || static_cast<size_t>(fault.process) != outcome.number) continue;
     if (fault.kind == Fault::Kind::kKillAtCall) process.kill_at_call = fault.count;
+    if (fault.kind == Fault::Kind::kKillAtMessage) process.kill_at_message = fault.count;
     if (fault.kind == Fault::Kind::kFail) outcome.fails_at = static_cast<int>(fault.count);
     if (fault.kind == Fault::Kind::kWrongSecret) outcome.wrong_secret = true;
   }
@@ -136,6 +137,7 @@ void Inflict(Running& running, const Fault& fault) {
     case kAbsent:
     case kWrongSecret:
     case kKillAtCall:
+    case kKillAtMessage:
       return;
   }
 }

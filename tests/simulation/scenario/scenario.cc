@@ -19,6 +19,7 @@ using std::chrono::seconds;
 constexpr uint64_t kTrees = uint64_t{4} << 32;
 constexpr uint64_t kSubtrees = uint64_t{5} << 32;
 constexpr uint64_t kReports = uint64_t{6} << 32;
+constexpr uint64_t kMessages = uint64_t{7} << 32;
 
 Machines MakeMachines(Random& random) {
   Machines machines;
@@ -148,6 +149,25 @@ void CutPowerOfSubtree(Scenario& scenario) {
   scenario.faults.push_back(fault);
 }
 
+// In a third of the launches that run undisturbed otherwise, a leader is killed when it sends a message, mostly while the group forms:
+// some of the processes below it have this message, others do not.
+void KillLeaderAtMessage(Scenario& scenario) {
+  Random random(scenario.seed ^ kMessages);
+  if (!scenario.faults.empty() || scenario.launches.size() > 1 || !random.Chance(0.33)) return;
+  std::vector<size_t> leaders;
+  for (size_t i = 0; i < scenario.processes.size(); ++i) {
+    if (scenario.processes[i].local_rank == 0) leaders.push_back(i);
+  }
+  Fault fault;
+  fault.kind = Fault::Kind::kKillAtMessage;
+  fault.process = static_cast<int>(leaders[random.Below(leaders.size())]);
+  const ProcessPlan& plan = scenario.processes[static_cast<size_t>(fault.process)];
+  const rendezvous::LeaderTree tree(static_cast<size_t>(scenario.nodes), scenario.launches.front().fan_out);
+  const size_t below = static_cast<size_t>(plan.local_size) + tree.Children(static_cast<size_t>(plan.node));
+  fault.count = 1 + random.Below(5 * below);
+  scenario.faults.push_back(fault);
+}
+
 Fault MakeFault(Random& random, const Scenario& scenario) {
   Fault fault;
   fault.at = When(random);
@@ -184,6 +204,7 @@ Scenario MakeScenario(uint64_t seed) {
   const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
   CutPowerOfSubtree(scenario);
+  KillLeaderAtMessage(scenario);
   const bool reports_exits = Random(seed ^ kReports).Chance(0.5);
   for (Launch& launch : scenario.launches) launch.reports_exits = reports_exits;
   return scenario;
@@ -228,6 +249,8 @@ std::string Describe(const Scenario& scenario, const Fault& fault) {
       return fmt::format("the program of {} fails in round {}", rank, fault.count);
     case kKillAtCall:
       return fmt::format("kill {} at its system call {}", rank, fault.count);
+    case kKillAtMessage:
+      return fmt::format("kill {} at its message {}", rank, fault.count);
     case kAbsent:
       return rank + " never starts";
     case kDuplicate:

@@ -49,6 +49,7 @@ struct Fault {
     kKill,           // process
     kFail,           // process: its program fails in round `count`
     kKillAtCall,     // process, when it makes system call number `count`
+    kKillAtMessage,  // process, when it sends message number `count`
     kAbsent,         // process: never starts
     kDuplicate,      // process: a second one with its ranks starts
     kWrongSecret,    // process: has another secret

@@ -173,7 +173,7 @@ ssize_t __wrap_recv(int fd, void* bytes, size_t most, int flags) {
 
 ssize_t __real_send(int, const void*, size_t, int);
 ssize_t __wrap_send(int fd, const void* bytes, size_t count, int flags) {
-  const SystemCall call;
+  const SystemCall call(SystemCall::Kill::kMessage);
   if (!call) return __real_send(fd, bytes, count, flags);
   auto* const socket = call.Find<Socket>(fd, ENOTSOCK);
   if (socket == nullptr) return -1;
@@ -182,7 +182,7 @@ ssize_t __wrap_send(int fd, const void* bytes, size_t count, int flags) {
 
 ssize_t __real_sendmsg(int, const msghdr*, int);
 ssize_t __wrap_sendmsg(int fd, const msghdr* message, int flags) {
-  const SystemCall call;
+  const SystemCall call(SystemCall::Kill::kMessage);
   if (!call) return __real_sendmsg(fd, message, flags);
   auto* const socket = call.Find<Socket>(fd, ENOTSOCK);
   if (socket == nullptr) return -1;

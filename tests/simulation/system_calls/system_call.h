@@ -16,11 +16,12 @@ class SystemCall {
  public:
   // kSafe: while this call is made the process may hold a lock that all processes of the simulation share. The
   // same holds for a local static that is being initialised: they share it, too.
-  enum class Kill { kMay, kSafe };
+  // kMessage: it sends one.
+  enum class Kill { kMay, kMessage, kSafe };
 
   explicit SystemCall(Kill kill = Kill::kMay) : process_(World::Caller()) {
     if (process_ == nullptr) return;
-    if (kill == Kill::kMay && world().running().statics == 0) CountForKill();
+    if (kill != Kill::kSafe && world().running().statics == 0) CountForKill(kill);
     while (process_->state == Process::State::kEnded) world().running().SwitchBack();
     ++process_->metered_calls;
     world().PauseMeter(world().machines().call);
@@ -58,9 +59,13 @@ class SystemCall {
   }
 
  private:
-  void CountForKill() {
-    if (++process_->calls >= process_->kill_at_call && process_->kill_at_call > 0) process_->End(true);
+  void CountForKill(Kill kill) {
+    if (kill == Kill::kMessage) ++process_->messages;
+    if (IsReached(++process_->calls, process_->kill_at_call) ||
+        IsReached(process_->messages, process_->kill_at_message))
+      process_->End(true);
   }
+  static bool IsReached(uint64_t count, uint64_t limit) { return limit > 0 && count >= limit; }
 
   Process* const process_;
   const KernelMemory kernel_;
