@@ -110,6 +110,7 @@ void Joiner::OnRestart() {
 }
 
 void Joiner::OnLeaderLost(const std::string& node) {
+  lost_at_ = Clock::now();
   deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience));
   if (node != request_.self.node) root_.GoAround(node);
   StartAgain();
@@ -177,6 +178,17 @@ void Joiner::OnFormed(FormedGroup group) {
                  upstream_rank});
 }
 
+Duration Joiner::TimeForLateRanks(bool from_above) const {
+  const auto& lost = formation_.lost_leader();
+  if (!lost) return request_.late_nodes;
+  // A launcher with its own server ends all ranks of a launch whose leader has ended.
+  if (request_.kvs) return Duration::zero();
+  // No process above has answered since the loss. Late ranks have connected to this one meanwhile.
+  if (!from_above) return std::max(Duration::zero(), request_.late_nodes - (Clock::now() - lost_at_));
+  // The root stays for the late ranks of this node, and may have sent the failure to them through the lost leader.
+  return lost->node == request_.self.node ? Duration::zero() : request_.late_nodes;
+}
+
 void Joiner::Fail(Failure failure, bool from_above) {
   if (!on_done_ || notice_) return;
   const ArrivedRanks arrived = formation_.arrived();
@@ -188,17 +200,12 @@ void Joiner::Fail(Failure failure, bool from_above) {
   root_.Stop();
   // Every rank is there: no other one is to come.
   if (arrived.root && formation_.roster()->complete()) root_.Close();
-  const auto& lost = formation_.lost_leader();
-  // A launcher with its own server ends all ranks of a launch whose leader has ended.
-  const bool launcher_ends_all = lost && request_.kvs;
-  // The root stays for the late ranks of this node, and may have sent the failure to them through the lost leader.
-  const bool root_stays = lost && lost->node == request_.self.node && from_above;
   notice_ = std::make_unique<FailureNotice>(
       loop_,
       FailureNotice::Params{std::move(failure), from_above, formation_.failure_below().has_value(), arrived,
                             formation_.TakeUnsent(), request_.self.agreement.restart, request_.self.node,
-                            launcher_ends_all || root_stays ? Duration::zero() : request_.late_nodes,
-                            lost ? Deadline::Never() : formation_.RootDeadline(),
+                            TimeForLateRanks(from_above),
+                            formation_.lost_leader() ? Deadline::Never() : formation_.RootDeadline(),
                             formation_.AcceptanceOfChildren(MillisecondsLeft(formation_.RootDeadline()))},
       formation_.TakeUpstream(), formation_.children(), [this] {
         const OnDone on_done = std::exchange(on_done_, nullptr);

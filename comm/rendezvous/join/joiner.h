@@ -77,6 +77,7 @@ class Joiner {
   void OpenStatusServer();
   void OnDeadline();
   void OnFormed(FormedGroup group);
+  Duration TimeForLateRanks(bool from_above) const;
   void Fail(Failure failure, bool from_above = false);
   void FailWith(const Error& error) { Fail({error, -1, -1, ""}); }
 
@@ -87,6 +88,7 @@ class Joiner {
   GroupFormation formation_;
   RootConnection root_;
   NodeMeeting meeting_;
+  Clock::time_point lost_at_;  // formation_.lost_leader(), if there is one
   std::unique_ptr<StatusServer> status_server_;
   std::unique_ptr<FailureNotice> notice_;
 };
