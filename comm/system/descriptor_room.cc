@@ -1,8 +1,12 @@
 #include "comm/system/descriptor_room.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <utility>
 
 namespace muster {
 namespace {
@@ -74,6 +78,11 @@ bool DescriptorsAreScarce(int newest) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
   const rlim_t kept = std::min(kMostKept, limit.rlim_cur / kKeptPart);
   return static_cast<rlim_t>(newest) + kept >= limit.rlim_cur;
+}
+
+UniqueFd WithLowestNumber(UniqueFd fd) {
+  UniqueFd lower(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  return lower && lower.get() < fd.get() ? std::move(lower) : std::move(fd);
 }
 
 std::optional<rlimit> DescriptorLimitBefore() {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
 
 namespace muster {
 
@@ -26,6 +27,10 @@ Result<uint64_t> RaiseDescriptorLimit();
 // True if a connection that was accepted as `newest` uses the last descriptors of this process. These are
 // reserved for its own connections, not for foreign peers. The kernel gives out the lowest free number.
 bool DescriptorsAreScarce(int newest);
+
+// The same file with the lowest free number, for a connection for which another one was closed. If the next connection got that
+// number, none would be closed for it: one by one they would take the reserved descriptors.
+UniqueFd WithLowestNumber(UniqueFd fd);
 
 // The remedy for a failure with EMFILE, which names the limit that was reached: the soft or the hard one.
 std::string DescriptorLimitHint();

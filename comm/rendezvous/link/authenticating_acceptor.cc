@@ -1,8 +1,5 @@
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -17,13 +14,6 @@ namespace {
 
 // Before other work of the loop has its turn.
 constexpr int kAnswersPerWake = 4;
-
-// The lowest free number. A connection that was closed for room leaves a low one. If the next connection got it, no
-// other would be closed for that one: one by one they would take the descriptors that are reserved.
-UniqueFd Renumbered(UniqueFd fd) {
-  UniqueFd lower(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  return lower && lower.get() < fd.get() ? std::move(lower) : std::move(fd);
-}
 
 }  // namespace
 
@@ -75,7 +65,7 @@ void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) 
   const bool scarce = DescriptorsAreScarce(fd.get());
   if (!MakeRoom(fd.get(), source))
     return LogStranger(peer, "too many connections have not proven their identity");
-  if (scarce) fd = Renumbered(std::move(fd));
+  if (scarce) fd = WithLowestNumber(std::move(fd));
   const Id id = table_.Add(source, Clock::now());
   HalfOpen& entry = half_open_[id];
   entry.peer = peer;

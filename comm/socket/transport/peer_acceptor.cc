@@ -66,7 +66,7 @@ void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
       return;
     }
     complained_ = false;
-    if (DescriptorsAreScarce(fd->get())) SaveDescriptors();
+    if (DescriptorsAreScarce(fd->get()) && SaveDescriptors()) fd = WithLowestNumber(*std::move(fd));
     Admit(listener, *std::move(fd), address);
   }
 }

@@ -260,8 +260,8 @@ TEST_F(AuthenticatingAcceptorTest, StrangersDoNotTakeTheLastDescriptors) {
   // The listener's queue is worked off, and both ends of a member's connection still find a descriptor.
   Dial(*prover);
   ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
-  const UniqueFd own(dup(0));
-  EXPECT_TRUE(own) << "there is one left for this process itself";
+  const std::vector<UniqueFd> own = net::TakeAllDescriptors();
+  EXPECT_GE(own.size(), 5u) << "some are left for this process itself";
 }
 
 TEST_F(AuthenticatingAcceptorTest, WithoutAnyDescriptorItRestsAndGoesOn) {
