@@ -78,8 +78,9 @@ Result<UniqueFd> FindOutput(const std::string& output) {
   auto found = FindDirectoryForWriting(output);
   if (!found) return CannotUse(found.error().message);
   if (!*found) {  // although it was made
-    return WithHint(Fail(Code::kSystem, "cannot use {}: this symbolic link leads to nothing", output),
-                    "make the directory that it leads to, or remove the link");
+    return WithHint(
+        Fail(Code::kSystem, "cannot use {}: a symbolic link in this path leads to nothing", output),
+        "make the directory that it leads to, or remove the link");
   }
   struct stat status {};
   if (fstat(found->get(), &status) != 0) return Cannot("examine", output, errno);

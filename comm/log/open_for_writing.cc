@@ -177,8 +177,8 @@ class Walk {
     UniqueFd directory(openat(from, path.starts_with('/') ? "/" : ".", kDirectory));
     std::string rest = path;
     for (size_t not_in_target = rest.size(); directory;) {
-      const bool make = make_error != nullptr && rest.size() <= not_in_target;
       const std::string name = TakeName(rest);
+      const bool make = make_error != nullptr && rest.size() < not_in_target;
       not_in_target = std::min(not_in_target, rest.size());
       if (name.empty()) {
         if (!up) up.Reset(openat(directory.get(), ".", kDirectory));
@@ -207,7 +207,8 @@ class Walk {
       return Refuse(ErrnoText(errno));
     if (!S_ISLNK(status.st_mode)) return Refuse(ErrnoText(ENOTDIR));
     const bool of_holder = status.st_uid == holder.st_uid && !EveryUserMayWrite(holder);
-    if ((rest.empty() || !of_holder) && !MayFollow(status, up.get(), holder)) return RefuseLink(name, status);
+    const bool by_holder = of_holder || (holder.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    if ((rest.empty() || !by_holder) && !MayFollow(status, up.get(), holder)) return RefuseLink(name, status);
     if (rest.empty() && IsForAll(holder)) return Refuse(kNoStickyBit);
     if (InProc(link.get())) return UniqueFd(openat(up.get(), name.c_str(), kDirectory));
     if (++links_ > kMostLinks) return Refuse("there are too many symbolic links");

@@ -3,9 +3,11 @@
 // The rule. "Own" means: owned by this process's user or root.
 //
 // 1. Links. The final component of a path and its directory may be symbolic links, also chains of them, if
-//    each link is own. A link of another user is refused, never followed. Further up, a link may also belong
-//    to the owner of the directory that it is in, unless every user may write that: the caller trusts the
-//    owner of a directory that it names, but not all members of its group.
+//    each link is own. A link of another user is refused, never followed. Further up, a link may also be one
+//    that the owner of its directory has put there: it is that owner's and not every user may write the directory,
+//    or its owner alone may. The caller trusts the owner of a directory that it names, but not all members of
+//    its group. That owner may be any user if the directory is in one like /tmp: it can lead the caller to
+//    another directory of the caller's, but to no other file name there.
 // 2. Directories. One that every user may write is refused unless it has the sticky bit, as /tmp has it. A
 //    directory that a group may write is accepted: a project's members trust each other with plain files.
 // 3. Files. A regular file is accepted unless another user owns it and every user may write it or its

@@ -61,9 +61,10 @@ class SharedOutput : public testing::Test {
 // As that of a scratch directory that was purged.
 TEST_F(SharedOutput, ALinkThatLeadsToNothingIsRefusedByName) {
   const std::string link = folder.Link("link", kVictim, folder / "purged");
-  EXPECT_EQ(Prepared(link), "cannot use " + link +
-                                ": this symbolic link leads to nothing (make the directory that it leads to, "
-                                "or remove the link)");
+  EXPECT_EQ(Prepared(link),
+            "cannot use " + link +
+                ": a symbolic link in this path leads to nothing (make the directory that it leads to, "
+                "or remove the link)");
 }
 
 TEST_F(SharedOutput, HasAttemptsOfThisUserAlone) {

@@ -312,6 +312,10 @@ TEST_F(OpenForWritingOfOthers, FurtherUpALinkOfItsDirectorysOwnerIsFollowed) {
   EXPECT_EQ(As(kVictim, [&] { return Made(folder / "lead/current/logs/new/deep"); }), "");
   EXPECT_EQ(As(kVictim, [&] { return Made(folder / "way/new/deep"); }), "");
   EXPECT_TRUE(std::filesystem::exists(folder / "project/new/deep"));
+  // Root has made a user's own link, in a directory where root alone makes anything.
+  folder.Directory("scratch", 0, 0755);
+  folder.Link("scratch/lead", kStranger, folder / "lead");
+  EXPECT_EQ(AppendAsVictim(folder / "scratch/lead/v2/logs/other"), "");
   folder.Directory("tmp", kStranger, 01777);
   folder.Link("tmp/link", kStranger, folder / "project");
   EXPECT_THAT(AppendAsVictim(folder / "tmp/link/new/log"), HasSubstr("\"link\" belongs to user 54322"));
