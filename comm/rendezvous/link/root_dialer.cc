@@ -11,7 +11,6 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/link/handshake_clock.h"
-#include "comm/rendezvous/link/retry_budget.h"
 #include "comm/rendezvous/messages/messages.h"
 
 namespace muster::rendezvous {
@@ -95,7 +94,9 @@ void RootDialer::Stop() {
 void RootDialer::AddCandidates(const std::vector<net::SocketAddress>& candidates) {
   for (const net::SocketAddress& candidate : candidates) {
     const bool known = std::ranges::any_of(attempts_, [&](const auto& a) { return a->address == candidate; });
-    if (!known) AddAttempt(candidate, std::make_shared<RetryBudget>(params_.leaders));
+    if (known) continue;
+    ++candidates_;
+    AddAttempt(candidate, std::make_shared<RetryBudget>(params_.leaders));
   }
 }
 
@@ -214,7 +215,7 @@ void RootDialer::OnClosed(Attempt& attempt, const Error& error) {
   if (attempt.handshake->WaitsForProver()) problem = ProverHangs(prover_) + ", and " + problem;
   const auto now = Clock::now();
   const bool quick = error.code == Code::kSystem && !attempt.sweeping && attempt.retries->Take(now);
-  if (quick && attempts_.size() <= kMostQuick) attempt.pause = attempt.retries->pause();
+  if (quick && candidates_ <= kMostQuick) attempt.pause = attempt.retries->pause();
   if (quick && now - attempt.connected >= kSlowClose) TryBeside(attempt);
   Retry(attempt, std::move(problem), quick ? Duration::zero() : kStrangerPause);
 }
@@ -265,7 +266,7 @@ void RootDialer::Retry(Attempt& attempt, std::string problem, Duration at_least)
   }
   attempt.timer =
       loop_.After(Jittered(std::max(attempt.pause, at_least)), [this, &attempt] { Try(attempt); });
-  attempt.pause = std::min(attempt.pause * 3 / 2, LongestPause(attempts_.size()));
+  attempt.pause = std::min(attempt.pause * 3 / 2, LongestPause(candidates_));
 }
 
 std::string RootDialer::Problem() const {

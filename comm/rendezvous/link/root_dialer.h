@@ -85,8 +85,9 @@ class RootDialer {
   auth::Prover& prover_;
   OnLink on_link_;
   OnRejected on_rejected_;
-  std::vector<std::unique_ptr<Attempt>> attempts_;
-  std::vector<std::unique_ptr<Attempt>> swept_;  // of further addresses; reused
+  size_t candidates_ = 0;
+  std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each candidate, more for one that closes slowly
+  std::vector<std::unique_ptr<Attempt>> swept_;     // of further addresses; reused
   Further further_;
   PortSweep sweep_;
   Clock::time_point began_ = Clock::now();
