@@ -4,8 +4,8 @@
 // A node has the addresses that it advertised (Roster::Node), and all others of its interfaces: a program's
 // connection to the store may take another interface than the control plane's. The second kind travels with
 // the claim of each node's first process (master_port.h). Addresses that several machines have (loopback,
-// docker0, a management network inside each node) do not identify another node: no connection between nodes
-// can come from there.
+// docker0, a management network inside each node) do not identify another node: usually no connection between
+// nodes comes from there.
 #pragma once
 
 #include <string>

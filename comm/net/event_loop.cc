@@ -25,7 +25,7 @@ Result<std::shared_ptr<Mailbox>> Mailbox::Create() {
   return std::shared_ptr<Mailbox>(new Mailbox(std::move(wake)));
 }
 
-// The table of posters (README.md) allows a few thousand. More comes from a poster without a limit: it would take the
+// The table of posters (README.md) allows some ten thousand. More comes from a poster without a limit: it would take the
 // memory of the node, and the kernel would end another process.
 constexpr size_t kMostWaiting = size_t{1} << 18;
 

@@ -219,7 +219,8 @@ class Play:
         """The programs of a launch end during the attack."""
 
         def end(job):
-            job.finish()
+            if job.finish() is None:
+                raise Broken("did not end")
             return [time.monotonic()]
 
         job = Launch(self.folder(), self.programs, STORE_HELLO)
