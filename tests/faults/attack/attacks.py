@@ -10,7 +10,7 @@ same two attack it. A pair over a limit on time is played again, three times at 
 excess does. --long: every attack for 20 s, else one for 2 s.
 
 An attack counts only if it meets its listener: with a connection, or denied if no other user may connect, and with a first message
-that the listener answers. --blind: for a check of that; every row of an attack must fail. `listener`: none is found.
+that the listener answers. --blind: for a check of that, 1 s an attack; every row must fail. `listener`: none is found.
 `connection`: it takes none. `message`: a wrong first message. `target`: the attackers get the address of no listener.
 
 Wants a test cluster of four nodes ($TEST_CLUSTER) and the programs in $MUSTER_BIN_DIR. Prints the table of what it
@@ -35,7 +35,7 @@ from listeners import BLIND, LISTENERS, NEAR_TCP, NODES, STORE_HELLO, Listener  
 from observer import on  # noqa: E402
 from promise import HEAD, REPORT, TRIES, Cost, Report, Row  # noqa: E402
 
-SHORT_S, LONG_S = 2, 20
+BLIND_S, SHORT_S, LONG_S = 1, 2, 20
 SETTLE_S = 0.3
 PROGRAMS = {
     "muster": "bootstrap/cli/muster",
@@ -328,7 +328,7 @@ def main():
         # A folder that another user can reach.
         programs["attacker"] = shutil.copy(programs["attacker"], work)
         sink = stack.enter_context(Sink(programs["attacker"]))
-        play = Play(work, programs, sink, LONG_S if arguments.long else SHORT_S)
+        play = Play(work, programs, sink, BLIND_S if arguments.blind else LONG_S if arguments.long else SHORT_S)
         rows = list(judged(play.rows(arguments.pairs, job_for_each_listener=arguments.long)))
     show(rows)
     print(f"{sum(row.tries - 1 for row in rows)} pairs were played again")
