@@ -1,6 +1,7 @@
 #include "comm/net/event_loop.h"
 
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -34,8 +35,9 @@ void Mailbox::Post(std::function<void()> work) {
   if (closed_) return;
   if (work_.size() == kMostWaiting) {
     fmt::print(stderr,
-               "muster: error: {} messages wait for an event loop of this process: a defect of muster\n",
-               work_.size());
+               "muster: error: process {}: {} messages wait for its event loop: a defect of muster, please "
+               "report it\n",
+               getpid(), work_.size());
     std::abort();
   }
   work_.push_back(std::move(work));

@@ -270,7 +270,7 @@ TEST(EventLoopPost, MoreThanAnyPosterMayPostEndsTheProcess) {
         for (int i = 0; i <= 1 << 18; ++i) loop->Post([] {});
         _exit(0);
       },
-      testing::KilledBySignal(SIGABRT), "262144 messages wait for an event loop of this process");
+      testing::KilledBySignal(SIGABRT), "262144 messages wait for its event loop");
 }
 
 TEST(EventLoopPost, WhatIsPostedToALoopThatIsGoneIsDropped) {
