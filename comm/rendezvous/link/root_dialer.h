@@ -1,6 +1,7 @@
 // A leader's connection to the root. Tries all its possible addresses and ports in parallel, repeatedly,
 // until one proves to be the root of this meeting. Any other listener there (another group, a foreign
-// process, silent or not) only costs its own attempt.
+// process, silent or not) only costs its own attempt. An address that closes connections slowly, as a root under attack
+// does, gets up to eight attempts in parallel.
 //
 // The root takes the first port that is free on its node. If foreign processes hold all candidates, further
 // addresses are tried one by one (port_sweep.h), quickly. Without such processes, this begins after a while
