@@ -1,4 +1,4 @@
-// What the tests of OpenForWriting share.
+// Helpers for the tests of OpenForWriting, and their fixture.
 #pragma once
 
 #include <gtest/gtest.h>
