@@ -70,6 +70,12 @@ MUTATIONS = {
         "  peers_->LoseNodesBehind(source);",
         "",
     ),
+    "node_with_a_part_of_its_ranks_is_whole": (
+        "comm/rendezvous/join",
+        "failure_notice.cc",
+        "return arrived.whole_nodes < arrived.nodes;",
+        "return arrived.by_node.size() < arrived.nodes;",
+    ),
     "leave_message_is_lost": (
         "comm/rendezvous/liveness",
         "leaving.cc",
