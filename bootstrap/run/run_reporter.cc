@@ -139,11 +139,12 @@ void RunReporter::WriteReport(process::SignalRelay& relay) {
   net::ThreadWorker worker((*loop)->mailbox());
   worker.Run([job] { job->written = report::WriteReport(job->path, job->record, job->version); },
              [&] { done = true; });
-  (*loop)->After(kReportWithin, [&] { late = "within " + FormatDuration(kReportWithin); });
+  const Duration within = verdict_.waits_end() ? kAfterSignal : kReportWithin;
+  (*loop)->After(within, [&] { late = "within " + FormatDuration(within); });
   const Status watched = (*loop)->Watch(relay.fd(), EPOLLIN, [&](uint32_t) {
     while (const auto event = relay.Next()) {
-      if (!process::AsksToEnd(event->number)) continue;
-      verdict_.request().Take({event->number, event->sender, event->from_kernel, false}, Clock::now());
+      if (!verdict_.SignalledAtEnd({event->number, event->sender, event->from_kernel}, Clock::now()))
+        continue;
       (*loop)->After(kAfterSignal,
                      [&late, number = event->number] { late = "before " + process::SignalName(number); });
     }

@@ -53,16 +53,26 @@ RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
   return {RunStep::kReport};
 }
 
-RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) const {
+RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) {
   // It requests a thread dump of programs, and this process has none.
   if (number == SIGQUIT) return {};
-  // The request that ended the programs may have several signals.
-  if (awaits_output_) return now - ended_at_ < kOneRequest ? RunSteps{} : RunSteps{RunStep::kGiveUpOutput};
+  // The request that ended the programs may have several signals. No request ended a program that failed by itself.
+  const bool by_itself = failure_ && !failure_->as_requested;
+  const bool same = !by_itself && now - ended_at_ < kOneRequest;
+  if ((awaits_output_ || failure_) && !same) waits_end_ = true;
+  if (awaits_output_) return {same ? RunStep::kLimitOutput : RunStep::kGiveUpOutput};
   // Only the report of how other programs ended is still waited for.
   if (sends_ends_) return {RunStep::kFinishSoon};
-  // The program itself got this very signal and ended well.
-  if (now - ended_at_ < kOneRequest) return {};
+  // The program received this very signal and exited with 0. After a failure, the next steps are short.
+  if (same || failure_) return {};
   return {RunStep::kReportSignal};
+}
+
+bool RunVerdict::SignalledAtEnd(const process::EndSignal& signal, Clock::time_point now) {
+  if (!process::AsksToEnd(signal.number)) return false;
+  request_.Take(signal, now);
+  waits_end_ = true;
+  return true;
 }
 
 RunSteps RunVerdict::ProgramsDone() const {
@@ -98,7 +108,8 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
       return std::exchange(awaits_all_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitAllKnow};
     }
     if (!facts_.alone && !ends_received_) {
-      return std::exchange(sends_ends_, true) ? RunSteps{} : RunSteps{RunStep::kSendEnds};
+      if (std::exchange(sends_ends_, true)) return {};
+      return waits_end_ ? RunSteps{RunStep::kSendEnds, RunStep::kFinishSoon} : RunSteps{RunStep::kSendEnds};
     }
   } else {
     // A failure of this process is still on its way.
@@ -110,7 +121,8 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
   // Once, and once more if a failure comes while the output of a good run is awaited: then the wait has a limit.
   const bool has_begun = failure_ ? std::exchange(awaits_output_in_failure_, true) : awaits_output_;
   awaits_output_ = true;
-  return has_begun ? RunSteps{} : RunSteps{RunStep::kAwaitOutput};
+  if (has_begun) return {};
+  return {waits_end_ ? RunStep::kGiveUpOutput : RunStep::kAwaitOutput};
 }
 
 RestEnds RunVerdict::HowRestEnds(Clock::time_point now) const {

@@ -35,6 +35,7 @@ enum class RunStep : uint8_t {
   kSendEnds,      // how the programs ended, and wait until the root has it
   kAwaitOutput,   // its readers: without a limit, after a failure for as long as run.grace
   kGiveUpOutput,  // what is not yet written, by a signal
+  kLimitOutput,   // kGiveUpOutput after run.grace
   kFinishSoon,    // after a second
   kFinish,
 };
@@ -86,7 +87,12 @@ class RunVerdict {
   }
   RunSteps ProgramEnded(const EndedProgram& program, bool all_ended, Clock::time_point now);
   // SIGINT, HUP, QUIT or TERM, when no program of this process runs.
-  RunSteps SignalledAfterPrograms(int number, Clock::time_point now) const;
+  RunSteps SignalledAfterPrograms(int number, Clock::time_point now);
+  // Once there is a status: only the report and the last lines of the log are left. False: `signal` is no request to end.
+  bool SignalledAtEnd(const process::EndSignal& signal, Clock::time_point now);
+  // A request to end came after the programs had ended, and each wait that is left is short.
+  void EndWaits() { waits_end_ = true; }
+  bool waits_end() const { return waits_end_; }
   // Empty: an exchange of the programs.
   RunSteps Gathered(std::string_view exchange) const;
   RunSteps FilesFound();
@@ -134,6 +140,7 @@ class RunVerdict {
   bool awaits_output_in_failure_ = false;
   bool output_lost_ = false;
   bool files_found_ = false;
+  bool waits_end_ = false;
 };
 
 }  // namespace muster::run

@@ -284,7 +284,12 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kAwaitOutput:
       return AwaitOutput();
     case RunStep::kGiveUpOutput:
-      return GiveUpOutput();
+      return GiveUpOutput(*verdict_.request().Explains(Clock::now()));
+    case RunStep::kLimitOutput:
+      loop_->After(ReaderWithin(), [this, signal = *verdict_.request().Explains(Clock::now())] {
+        if (!verdict_.status()) GiveUpOutput(signal);
+      });
+      return;
     case RunStep::kFinish:
       if (programs_->losses().fail_run()) verdict_.OutputLost();
       return verdict_.Finish();
@@ -308,7 +313,7 @@ void Supervisor::AwaitOutput() {
 
 // The failure's line and the block at the end.
 Deadline Supervisor::LastLinesUntil() const {
-  if (gave_up_output_) return Deadline::After(kGoneWithin);
+  if (verdict_.waits_end()) return Deadline::After(kGoneWithin);
   const Deadline least = Deadline::After(kLastLinesWithin);
   const Deadline reader = reader_until_.value_or(Deadline::After(ReaderWithin()));
   return least.when() > reader.when() ? least : reader;
@@ -317,16 +322,13 @@ Deadline Supervisor::LastLinesUntil() const {
 // A signal ends the wait for a reader, and changes no status; no restart follows it.
 void Supervisor::WriteLastLines() {
   const Deadline until = LastLinesUntil();
-  for (bool asked = false; !asked && !until.Expired();) {
+  do {
     const Deadline part = until.EarlierOf(Deadline::After(kNoticeSignalsWithin));
     FlushLog(part);
     if (!part.Expired()) return;
-    while (const auto event = relay_->Next()) {
-      if (!process::AsksToEnd(event->number)) continue;
-      asked = true;
-      verdict_.request().Take({event->number, event->sender, event->from_kernel, false}, Clock::now());
-    }
-  }
+    while (const auto event = relay_->Next())
+      verdict_.SignalledAtEnd({event->number, event->sender, event->from_kernel}, Clock::now());
+  } while (!verdict_.waits_end() && !until.Expired());
 }
 
 // The reader of standard error has read: it may take lines of the log that were kept.
@@ -336,9 +338,8 @@ void Supervisor::OnOutputIdle() {
   CheckDone();
 }
 
-void Supervisor::GiveUpOutput() {
-  gave_up_output_ = true;
-  const int signal = *verdict_.request().Explains(Clock::now());
+void Supervisor::GiveUpOutput(int signal) {
+  verdict_.EndWaits();
   programs_->GiveUpOutput(
       fmt::format("its reader had not taken them before {}", process::SignalName(signal)));
   verdict_.failure() ? verdict_.Finish() : verdict_.Finish(128 + signal);
@@ -449,6 +450,10 @@ void Supervisor::ClearOrphans() {
 void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGCHLD) return programs_->NoticeExits();
   if (event.number == SIGTSTP) return OnStop(event);
+  if (verdict_.status()) {
+    verdict_.SignalledAtEnd({event.number, event.sender, event.from_kernel}, Clock::now());
+    return;
+  }
   const bool asks = process::AsksToEnd(event.number);
   const process::EndStep step = asks ? ender_->Request(event) : process::EndStep::kPassOn;
   if (starts_programs_ && (!asks || event.number == SIGQUIT)) return kept_signals_.push_back(event.number);
@@ -465,8 +470,10 @@ void Supervisor::OnStop(const process::SignalEvent& event) {
 
 void Supervisor::OnSignalBeforePrograms(int number) {
   // The joiner waits only to send its failure to other ranks.
-  if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr)
+  if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr) {
+    verdict_.EndWaits();
     return OnNotFormed(*failure);
+  }
   reporter_.Interrupted(number, joiner_.get());
   if (!plan_.join) NoteNotStarted();
   verdict_.Finish(128 + number);

@@ -66,7 +66,7 @@ class Supervisor {
   void CheckDone() { Do(verdict_.Next(programs_->all_ended(), programs_->written())); }
   Duration OthersEndWithin() const;
   void AwaitOutput();
-  void GiveUpOutput();
+  void GiveUpOutput(int signal);
   Duration ReaderWithin() const;
   Deadline LastLinesUntil() const;
   void WriteLastLines();
@@ -101,7 +101,6 @@ class Supervisor {
   std::unique_ptr<ProgramEnder> ender_;
   std::unique_ptr<ProgramReports> reports_;
   std::optional<Deadline> reader_until_;  // after a failure: for the rest of the output
-  bool gave_up_output_ = false;           // because of a signal
   std::function<void()> log_failure_;     // once the output of programs is written
   bool starts_programs_ = false;          // they wait for files that are read or opened
   std::vector<int> kept_signals_;         // meanwhile

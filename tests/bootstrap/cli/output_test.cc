@@ -123,6 +123,17 @@ TEST_F(Output, ASignalEndsTheWaitForAReaderOfTheLastLines) {
             3);
 }
 
+// The long command makes the report longer than the pipe: when the signal comes, its first byte has been written, and its
+// last one cannot be.
+TEST_F(Output, ASignalWhileTheReportIsWrittenEndsTheWaitForAReaderOfTheLastLines) {
+  EXPECT_EQ(Run(R"(mkfifo $D/err $D/report && exec 8<>$D/report 9<>$D/err && head -c 65536 /dev/zero >&9
+    timeout 30 bootstrap/cli/muster launch -n 1 --set run.grace=50s --report $D/report -- sh -c 'exit 3' \
+      $(head -c 100000 /dev/zero | tr '\0' x) 2>&9 &
+    read -r -t 60 -n 1 _ <&8
+    kill -TERM $!; wait $!)"),
+            3);
+}
+
 // A server or a copy in the background of a rank.
 TEST_F(Output, AProcessThatIsLeftBehindWritesOnWhileTheRunGoesOn) {
   EXPECT_EQ(Run(R"(mkfifo $D/done

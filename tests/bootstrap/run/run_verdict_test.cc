@@ -335,14 +335,58 @@ TEST(RunVerdict, OutputOfAFailedRunIsAwaitedLast) {
   EXPECT_EQ(verdict.Next(true, true), RunSteps{RunStep::kFinish});
 }
 
-// A signal ends the wait, but not the very signal that the programs received.
+// A signal ends the wait, but only after run.grace if it may be the very signal that the programs received.
 TEST(RunVerdict, ASignalGivesUpOutputThatIsAwaited) {
   RunVerdict verdict(RunFacts{});
   verdict.ProgramEnded({0, kOk}, true, kStart);
   EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitOutput});
-  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart + milliseconds(900)), RunSteps{});
-  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart + seconds(2)), RunSteps{RunStep::kGiveUpOutput});
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart + milliseconds(900)),
+            RunSteps{RunStep::kLimitOutput});
+  EXPECT_FALSE(verdict.waits_end());
   EXPECT_EQ(verdict.SignalledAfterPrograms(SIGQUIT, kStart + seconds(2)), RunSteps{});
+  EXPECT_FALSE(verdict.waits_end());
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart + seconds(2)), RunSteps{RunStep::kGiveUpOutput});
+  EXPECT_TRUE(verdict.waits_end());
+}
+
+// No request ended the program that failed by itself.
+TEST(RunVerdict, ASignalSoonAfterAFailureGivesUpOutputThatIsAwaited) {
+  for (const bool as_requested : {false, true}) {
+    RunVerdict verdict(RunFacts{});
+    verdict.ProgramEnded({0, {3, 0}}, true, kStart);
+    rendezvous::Failure failure = ExitOf(0, 3);
+    failure.as_requested = as_requested;
+    verdict.Failed(failure);
+    verdict.AllKnow();
+    EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitOutput});
+    EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart + milliseconds(900)),
+              RunSteps{as_requested ? RunStep::kLimitOutput : RunStep::kGiveUpOutput});
+    EXPECT_EQ(verdict.waits_end(), !as_requested);
+  }
+}
+
+// Not yet all ranks have the failure; the waits that follow are then short.
+TEST(RunVerdict, ASignalBeforeAllRanksHaveTheFailureShortensTheWaitsThatFollow) {
+  RunVerdict verdict = VerdictOf(1);
+  verdict.ProgramEnded({1, kOk}, true, kStart);
+  verdict.Failed(ExitOf(0, 3));
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kAwaitAllKnow});
+  EXPECT_EQ(verdict.SignalledAfterPrograms(SIGINT, kStart), RunSteps{});
+  EXPECT_TRUE(verdict.waits_end());
+  verdict.AllKnow();
+  EXPECT_EQ(verdict.Next(true, false), (RunSteps{RunStep::kSendEnds, RunStep::kFinishSoon}));
+  verdict.EndsReported();
+  EXPECT_EQ(verdict.Next(true, false), RunSteps{RunStep::kGiveUpOutput});
+}
+
+TEST(RunVerdict, ASignalAfterTheStatusEndsTheWaits) {
+  RunVerdict verdict(RunFacts{});
+  verdict.Finish(3);
+  EXPECT_FALSE(verdict.SignalledAtEnd(Signal(SIGCONT), kStart));
+  EXPECT_FALSE(verdict.waits_end());
+  EXPECT_TRUE(verdict.SignalledAtEnd(Signal(SIGTERM), kStart));
+  EXPECT_TRUE(verdict.waits_end());
+  EXPECT_EQ(verdict.request().Explains(kStart), SIGTERM);
 }
 
 TEST(RunVerdict, AFailureWhileOutputIsAwaitedGivesTheWaitItsLimit) {
