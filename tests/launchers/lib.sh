@@ -8,6 +8,12 @@ on() { timeout --kill-after=5 "${patience:-120}" "$top/tests/cluster/on" "$@"; }
 ctl() { on ctl "$@"; }
 step() { ctl srun "$@"; }
 
+# On an old kernel, bazel-bin has scripts instead of programs (../old_kernel/overlay). A check that copies a program copies
+# the real one, and starts the copy with this prefix, which is empty otherwise.
+real_programs=$(readlink -f "${MUSTER_BIN_DIR:-$top/bazel-bin}")
+old_kernel=()
+[[ -z ${MUSTER_TEST_KERNEL-} ]] || old_kernel=("$real_programs/tests/old_kernel/old_kernel" "$MUSTER_TEST_KERNEL")
+
 # has_files DIR COUNT
 has_files() { [[ $(find "$1" -type f ! -name '*.new' | wc -l) -ge $2 ]]; }
 

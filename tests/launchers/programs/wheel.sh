@@ -4,8 +4,7 @@
 
 # As deploy/release/build leaves them.
 wheel_programs() {
-  local programs
-  programs=$(readlink -f bazel-bin)
+  local programs=$real_programs
   mkdir -p "$files/wheel_programs/bin" "$files/wheel_programs/lib"
   cp "$programs/bootstrap/cli/muster" "$files/wheel_programs/bin"
   cp "$programs/bootstrap/c/libmuster.so" "$files/wheel_programs/lib/libmuster.so.0"
@@ -58,7 +57,7 @@ wheel_installed() {
 
 wheel_in_srun() {
   expect_output output 'site-packages: sum 6 of [0, 1, 2, 3]' \
-    in_venv "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 "$@" python "$here/python/installed.py"
+    in_venv "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 "${old_kernel[@]}" "$@" python "$here/python/installed.py"
 }
 
 wheel_uninstalled() {

@@ -120,7 +120,7 @@ older_glibc() {
   local root=$files/bullseye
   command -v debootstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -q debootstrap >/dev/null
   debootstrap --variant=minbase bullseye "$root" >"$files/debootstrap.log" 2>&1 || fail "$(tail -n 3 "$files/debootstrap.log")"
-  cp -L bazel-bin/bootstrap/cli/muster "$root/usr/local/bin"
+  cp -L "$real_programs/bootstrap/cli/muster" "$root/usr/local/bin"
   fresh
   expect_code 1 step -N1 -n1 chroot "$root" muster resolve 2>"$dir/err"
   expect_like message "$(cat "$dir/err")" "*version \`GLIBC_2.*' not found (required by *"

@@ -88,16 +88,10 @@ helper_is_not_asked_at_the_start() {
   expect_code 1 test -e "$fake/asked"
 }
 
-# A muster without one beside it says nothing of that. What stands in for an old kernel is not copied, but starts the copy.
+# A muster without one beside it says nothing of that.
 helper_is_absent() {
-  local muster old_kernel=()
-  muster=$(type -P muster)
-  if [[ -n ${MUSTER_TEST_KERNEL-} ]]; then
-    muster=${MUSTER_BIN_DIR:-$top/bazel-bin}/bootstrap/cli/muster
-    old_kernel=("$PWD/bazel-bin/tests/old_kernel/old_kernel" "$MUSTER_TEST_KERNEL")
-  fi
   mkdir -p "$files/alone"
-  cp -L "$muster" "$files/alone/muster"
+  cp -L "$real_programs/bootstrap/cli/muster" "$files/alone/muster"
   lacks_rank_2 env PATH=/usr/bin:/bin "${old_kernel[@]}" "$files/alone/muster" run -- true
   expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
   expect 'what is said of it' "$(grep -c muster-slurm "$dir/err")" 0
