@@ -11,10 +11,12 @@
 #include <utility>
 
 #include "comm/base/fields.h"
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/control/control_plane.h"
 #include "comm/rendezvous/join/joiner.h"
+#include "comm/rendezvous/join/tree.h"
 #include "tests/simulation/scenario/member.h"
 
 namespace muster::simulation {
@@ -52,9 +54,16 @@ struct Leader {
   Error error;
 };
 
+struct ScaleOfGroup {
+  int nodes = 0;
+  int ranks = 0;  // of each
+  size_t fan_out = 0;
+};
+
 struct Cluster {
   int nodes = 0;
   int ranks = 0;  // of each
+  size_t fan_out = 0;
   Scenario scenario{};
   Placement placement{};
   World world;
@@ -227,6 +236,7 @@ void StartAll(Cluster& cluster, bool some_are_absent) {
   launch.find_root = FindRoot::kFirstNode;
   launch.knows_placement = false;
   launch.rendezvous = some_are_absent ? seconds(20) : kLimit;
+  launch.fan_out = cluster.fan_out;
   for (int rank = 0; rank < launch.world_size; ++rank) launch.node_of_rank.push_back(rank / cluster.ranks);
   cluster.placement = PlacementOf(launch);
   cluster.scenario.launches.push_back(launch);
@@ -257,8 +267,11 @@ void Run(Cluster& cluster, Time until, const std::function<bool()>& done) {
   cluster.world.Run(until, std::numeric_limits<uint64_t>::max(), done);
 }
 
-Cluster MakeCluster(int nodes, int ranks) {
-  return Cluster{.nodes = nodes, .ranks = ranks, .world = World(1, MeteredMachines())};
+Cluster MakeCluster(const ScaleOfGroup& scale) {
+  return Cluster{.nodes = scale.nodes,
+                 .ranks = scale.ranks,
+                 .fan_out = scale.fan_out,
+                 .world = World(1, MeteredMachines())};
 }
 
 bool PrintForming(const Cluster& cluster, const Usage& root) {
@@ -293,10 +306,11 @@ bool PrintForming(const Cluster& cluster, const Usage& root) {
   return true;
 }
 
-int RunWhole(int nodes, int ranks) {
-  Cluster cluster = MakeCluster(nodes, ranks);
+int RunWhole(const ScaleOfGroup& scale) {
+  Cluster cluster = MakeCluster(scale);
+  const int nodes = scale.nodes;
   const auto n = static_cast<size_t>(nodes);
-  cluster.exchange_bytes = n * static_cast<size_t>(ranks) * (32 + 8);
+  cluster.exchange_bytes = n * static_cast<size_t>(scale.ranks) * (32 + 8);
   cluster.exchanges = cluster.exchange_bytes * n <= kMostExchanged;
   StartAll(cluster, false);
   World& world = cluster.world;
@@ -341,8 +355,9 @@ int RunWhole(int nodes, int ranks) {
   return cluster.told == nodes - 1 ? 0 : 1;
 }
 
-int RunAbsent(int nodes, int ranks) {
-  Cluster cluster = MakeCluster(nodes, ranks);
+int RunAbsent(const ScaleOfGroup& scale) {
+  Cluster cluster = MakeCluster(scale);
+  const int nodes = scale.nodes;
   StartAll(cluster, true);
   const int present = static_cast<int>(std::ranges::count_if(cluster.leaders, &Leader::process));
   // The children of those that are absent have another place.
@@ -381,7 +396,7 @@ int InChild(const std::function<int()>& what) {
 
 }  // namespace
 
-int RunScale(std::string_view size) {
+int RunScale(std::string_view size, size_t fan_out) {
   const size_t x = size.find('x');
   const auto nodes = ParseInteger<int>(size.substr(0, x));
   const auto ranks = x == std::string_view::npos ? std::optional(1) : ParseInteger<int>(size.substr(x + 1));
@@ -390,10 +405,14 @@ int RunScale(std::string_view size) {
     return 64;
   }
   SetUpLog({LogLevel::kError, LogFormat::kJson, std::nullopt});
-  fmt::print("{} nodes x {} ranks = {}; one way 25 us, 1 GB/s a node, 2 us a system call\n", *nodes, *ranks,
-             *nodes * *ranks);
-  const int whole = InChild([&] { return RunWhole(*nodes, *ranks); });
-  const int absent = *nodes >= kAbsentOneIn ? InChild([&] { return RunAbsent(*nodes, *ranks); }) : 0;
+  const ScaleOfGroup scale{*nodes, *ranks, fan_out};
+  const size_t last = static_cast<size_t>(*nodes) - 1;
+  const size_t levels = rendezvous::LeaderTree(last + 1, fan_out).AboveParent(last).size() + 1;
+  fmt::print(
+      "{} nodes x {} ranks = {}, {} below the root; one way 25 us, 1 GB/s a node, 2 us a system call\n",
+      *nodes, *ranks, *nodes * *ranks, Counted(static_cast<int>(levels), "level"));
+  const int whole = InChild([&] { return RunWhole(scale); });
+  const int absent = *nodes >= kAbsentOneIn ? InChild([&] { return RunAbsent(scale); }) : 0;
   return whole != 0 ? whole : absent;
 }
 

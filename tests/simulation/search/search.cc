@@ -3,6 +3,7 @@
 //   search [--seeds N] [--seconds N] [--first SEED]   many; the last line is "N passed, N failed, N skipped"
 //   ... --until-failure                               ends with the first seed that fails
 //   search --seed SEED [--log]                        one; --log: the log of its processes
+//   search --scale NODESxRANKS [--fan-out N]          no seed: the cost of a group of that size
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <string_view>
 
 #include "comm/base/parse.h"
+#include "comm/rendezvous/join/tree.h"
 #include "tests/simulation/scenario/transitions.h"
 #include "tests/simulation/search/child.h"
 #include "tests/simulation/search/scale.h"
@@ -60,6 +62,7 @@ struct Arguments {
   bool log = false;
   bool until_failure = false;
   std::optional<std::string> scale;
+  size_t fan_out = rendezvous::kFanOut;  // of --scale
 };
 
 Arguments Parse(int argc, char** argv) {
@@ -83,6 +86,8 @@ Arguments Parse(int argc, char** argv) {
       arguments.seeds = value;
     } else if (name == "--seconds") {
       arguments.time = std::chrono::seconds(value);
+    } else if (name == "--fan-out") {
+      arguments.fan_out = value;
     } else if (name == "--first" || name == "--seed") {
       arguments.first = value;
       arguments.one = name == "--seed";
@@ -227,6 +232,6 @@ int main(int argc, char** argv) {
   using namespace muster::simulation;
   FixAddresses(argv);
   const Arguments arguments = Parse(argc, argv);
-  if (arguments.scale) return RunScale(*arguments.scale);
+  if (arguments.scale) return RunScale(*arguments.scale, arguments.fan_out);
   return arguments.one ? RunOne(arguments) : RunMany(arguments);
 }
