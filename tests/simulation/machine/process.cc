@@ -6,6 +6,7 @@
 
 #include "tests/simulation/machine/file.h"
 #include "tests/simulation/machine/file_tree.h"
+#include "tests/simulation/machine/network.h"
 #include "tests/simulation/machine/world.h"
 
 namespace muster::simulation {
@@ -66,6 +67,14 @@ int Process::Close(int fd) {
 
 int Process::OpenDescriptors() const {
   return static_cast<int>(files_.size() - static_cast<size_t>(std::ranges::count(files_, nullptr)));
+}
+
+int Process::OpenConnections() const {
+  return static_cast<int>(std::ranges::count_if(files_, [](const File* file) {
+    const auto* const socket = dynamic_cast<const Socket*>(file);
+    return socket != nullptr &&
+           (socket->role == Socket::Role::kConnecting || socket->role == Socket::Role::kConnected);
+  }));
 }
 
 Fiber& Process::Start(std::function<void()> body) {

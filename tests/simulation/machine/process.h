@@ -91,6 +91,7 @@ class Process {
   File* Find(int fd) const;  // null, with errno
   int Close(int fd);
   int OpenDescriptors() const;
+  int OpenConnections() const;  // also those that are not established yet
 
   Fiber& Start(std::function<void()> body);
   void Stop();

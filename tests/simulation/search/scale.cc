@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <deque>
 #include <limits>
+#include <regex>
+#include <set>
 #include <utility>
 
 #include "comm/base/fields.h"
@@ -39,7 +41,12 @@ constexpr Duration kPatience = seconds(2);
 constexpr Duration kGather = seconds(30);
 constexpr int kAbsentOneIn = 100;
 constexpr Duration kAllHaveAPlaceAt = seconds(10);
-constexpr int kMostDescriptors = 128;  // of each process while some are absent
+// The bounds, of which tests/bench/README.md has the reasons. Processor time has none: it is the machine's.
+constexpr int kMostConnections = 128;  // of each process
+constexpr size_t kMostRosterBytes = 1000000;
+constexpr Duration kAllKnowWithin = milliseconds(200);
+constexpr Duration kSurveyWithin = seconds(2);
+constexpr size_t kMostBytesOfNames = 1024;
 // The larger exchanges are computed only: all their bytes would be in this machine's memory.
 constexpr size_t kMostExchanged = size_t{1} << 30;
 constexpr rlim_t kDescriptors = 524288;  // systemd's hard limit
@@ -50,7 +57,7 @@ struct Leader {
   Time gathered{};
   Time told{};
   Duration computed{};  // until it had formed
-  int descriptors = 0;  // when it had formed, or knew the failure
+  int connections = 0;  // the most when it had formed, before the kill, or when it knew the failure
   Error error;
 };
 
@@ -148,7 +155,7 @@ class NodeProcess {
       me_.formed = cluster_.world.now();
       ++cluster_.formed;
       me_.computed = me_.process->computed;
-      me_.descriptors = me_.process->OpenDescriptors();
+      me_.connections = me_.process->OpenConnections();
       if (!cluster_.group) {
         cluster_.group = joined->group;
         cluster_.roster_bytes = Encode(*joined->group).size();
@@ -176,7 +183,7 @@ class NodeProcess {
   void Note(const Error& error) {
     const Unmetered harness;
     me_.told = cluster_.world.now();
-    me_.descriptors = std::max(me_.descriptors, me_.process->OpenDescriptors());
+    me_.connections = std::max(me_.connections, me_.process->OpenConnections());
     ++cluster_.told;
     me_.error = error;
   }
@@ -229,6 +236,20 @@ std::string Describe(const Usage& usage) {
 
 void Print(std::string_view what, const std::string& text) { fmt::print("{:<12}{}\n", what, text); }
 
+// Each broken one has a line.
+class Bounds {
+ public:
+  void Expect(bool kept, const std::string& otherwise) {
+    if (kept) return;
+    broken_ = true;
+    Print("broken", otherwise);
+  }
+  int status() const { return broken_ ? 1 : 0; }
+
+ private:
+  bool broken_ = false;
+};
+
 void StartAll(Cluster& cluster, bool some_are_absent) {
   Launch launch;
   launch.key = "launch";
@@ -274,40 +295,68 @@ Cluster MakeCluster(const ScaleOfGroup& scale) {
                  .world = World(1, MeteredMachines())};
 }
 
+// Of a process, also of those that run now.
+int MostConnections(const Cluster& cluster) {
+  int most = 0;
+  for (const Leader& leader : cluster.leaders) {
+    if (leader.process != nullptr)
+      most = std::max({most, leader.connections, leader.process->OpenConnections()});
+  }
+  return most;
+}
+
+void ExpectFewConnections(Bounds& bounds, int most) {
+  bounds.Expect(most <= kMostConnections,
+                fmt::format("a process has {} connections, more than {}", most, kMostConnections));
+}
+
 bool PrintForming(const Cluster& cluster, const Usage& root) {
   const Leader& first = cluster.leaders.front();
   Duration last{};
   Duration computed{};
   Duration busiest{};
-  int descriptors = 0;
+  int connections = 0;
   ptrdiff_t peak = 0;
   for (const Leader& leader : cluster.leaders) {
     last = std::max(last, leader.formed);
     if (&leader == &first) continue;
     computed += leader.computed;
     busiest = std::max(busiest, leader.computed);
-    descriptors = std::max(descriptors, leader.descriptors);
+    connections = std::max(connections, leader.connections);
     peak = std::max(peak, leader.process->account.peak);
   }
   if (cluster.formed < cluster.nodes) {
-    Print("forming",
+    Print("broken",
           fmt::format("{} of {} have formed: {}", cluster.formed, cluster.nodes, first.error.message));
     return false;
   }
   Print("forming", fmt::format("all after {:.3f} s", Seconds(last)));
-  Print("  root", fmt::format("{}, {} descriptors, {:.1f} MiB at most", Describe(root),
-                              first.process->OpenDescriptors(), MiB(first.process->account.peak)));
+  Print("  root", fmt::format("{}, {} connections, {:.1f} MiB at most", Describe(root), first.connections,
+                              MiB(first.process->account.peak)));
   Print("  others", fmt::format("{:.2f} ms computed each, {:.1f} ms at most, {:.2f} s all together; {} "
-                                "descriptors, {:.1f} MiB at most",
+                                "connections, {:.1f} MiB at most",
                                 1e3 * Seconds(computed) / std::max(1, cluster.nodes - 1),
-                                1e3 * Seconds(busiest), Seconds(computed), descriptors, MiB(peak)));
+                                1e3 * Seconds(busiest), Seconds(computed), connections, MiB(peak)));
   Print("  roster", fmt::format("{} bytes, {:.1f} a rank", cluster.roster_bytes,
                                 static_cast<double>(cluster.roster_bytes) / cluster.world_size()));
   return true;
 }
 
+// `killed` is its node.
+void JudgeKill(Bounds& bounds, const Cluster& cluster, size_t killed, Duration took) {
+  const std::string name = fmt::format(" on n{} ", killed);
+  const auto know = std::ranges::count_if(cluster.leaders, [&](const Leader& leader) {
+    return leader.error.message.find(name) != std::string::npos;
+  });
+  bounds.Expect(
+      know == cluster.nodes - 1 && took <= kAllKnowWithin,
+      fmt::format("{} of {} have the name of the killed node, after {:.3f} s; expected: all within {} s",
+                  know, cluster.nodes - 1, Seconds(took), Seconds(kAllKnowWithin)));
+}
+
 int RunWhole(const ScaleOfGroup& scale) {
   Cluster cluster = MakeCluster(scale);
+  Bounds bounds;
   const int nodes = scale.nodes;
   const auto n = static_cast<size_t>(nodes);
   cluster.exchange_bytes = n * static_cast<size_t>(scale.ranks) * (32 + 8);
@@ -317,6 +366,8 @@ int RunWhole(const ScaleOfGroup& scale) {
   const Process& root = *cluster.leaders.front().process;
   Run(cluster, kLimit, [&] { return cluster.formed == nodes || cluster.told > 0; });
   if (!PrintForming(cluster, Of(root))) return 1;
+  bounds.Expect(cluster.roster_bytes <= kMostRosterBytes,
+                fmt::format("the roster has {} bytes, more than {}", cluster.roster_bytes, kMostRosterBytes));
   const Time formed = world.now();
 
   Run(cluster, formed + seconds(1), [] { return false; });
@@ -344,7 +395,13 @@ int RunWhole(const ScaleOfGroup& scale) {
   Print("survey",
         fmt::format("{} of {} ranks after {:.3f} s; root: {}", cluster.reports, cluster.world_size(),
                     Seconds(cluster.surveyed), Describe(Of(root) - before_survey)));
+  const bool in_time = cluster.surveyed > Time{} && cluster.surveyed <= kSurveyWithin;
+  bounds.Expect(
+      in_time && std::cmp_equal(cluster.reports, cluster.world_size()),
+      fmt::format("the survey has {} of {} ranks after {:.3f} s (0: no answer); expected: all within {} s",
+                  cluster.reports, cluster.world_size(), Seconds(cluster.surveyed), Seconds(kSurveyWithin)));
   Run(cluster, formed + kKillAt, [] { return false; });
+  const int most = MostConnections(cluster);
   const Usage before_kill = Of(root);
   const Time killed = world.now();
   cluster.leaders[n / 2].process->End(true);
@@ -352,31 +409,73 @@ int RunWhole(const ScaleOfGroup& scale) {
   Print("one killed", fmt::format("{} of {} know after {:.3f} s; root: {}", cluster.told, nodes - 1,
                                   Seconds(world.now() - killed), Describe(Of(root) - before_kill)));
   Print("", cluster.leaders.front().error.message);
-  return cluster.told == nodes - 1 ? 0 : 1;
+  JudgeKill(bounds, cluster, n / 2, world.now() - killed);
+  ExpectFewConnections(bounds, std::max(most, MostConnections(cluster)));
+  return bounds.status();
+}
+
+struct Named {
+  std::set<int> nodes;
+  size_t bytes = 0;  // of the host lists
+};
+
+// "missing n1: 8 (...); n[99,199-201] and 2 more: 792 (...)": each node by number, and only those with a name.
+Named NodesIn(const std::string& message) {
+  static const std::regex pattern(R"((?:missing|;) (n[^:(]*): )");
+  Named named;
+  for (std::sregex_iterator found(message.begin(), message.end(), pattern), end; found != end; ++found) {
+    std::string list = (*found)[1].str();
+    named.bytes += list.size();
+    list.resize(std::min(list.size(), list.find(" and ")));
+    std::erase_if(list, [](char c) { return c == 'n' || c == '[' || c == ']'; });
+    for (const std::string_view part : Split(list, ',')) {
+      const size_t dash = part.find('-');
+      const auto first = ParseInteger<int>(part.substr(0, dash));
+      const auto last = dash == std::string_view::npos ? first : ParseInteger<int>(part.substr(dash + 1));
+      for (int node = first.value_or(0); first && last && node <= *last; ++node) named.nodes.insert(node);
+    }
+  }
+  return named;
+}
+
+void JudgeNames(Bounds& bounds, const Cluster& cluster) {
+  std::set<int> absent;
+  for (int node = 0; node < cluster.nodes; ++node) {
+    if (IsAbsent(node)) absent.insert(node);
+  }
+  const Named named = NodesIn(cluster.leaders.front().error.message);
+  bounds.Expect(named.nodes == absent,
+                fmt::format("the message names {} nodes, and not the {} that are absent", named.nodes.size(),
+                            absent.size()));
+  bounds.Expect(
+      named.bytes <= kMostBytesOfNames,
+      fmt::format("the names of nodes have {} bytes, more than {}", named.bytes, kMostBytesOfNames));
 }
 
 int RunAbsent(const ScaleOfGroup& scale) {
   Cluster cluster = MakeCluster(scale);
+  Bounds bounds;
   const int nodes = scale.nodes;
   StartAll(cluster, true);
   const int present = static_cast<int>(std::ranges::count_if(cluster.leaders, &Leader::process));
   // The children of those that are absent have another place.
   Run(cluster, kAllHaveAPlaceAt, [] { return false; });
-  int most = 0;
-  for (const Leader& leader : cluster.leaders)
-    most = std::max(most, leader.process != nullptr ? leader.process->OpenDescriptors() : 0);
+  const int most = MostConnections(cluster);
   Run(cluster, 3 * kLimit, [&] { return cluster.told == present; });
   const Leader& root = cluster.leaders.front();
   Duration last{};
   for (const Leader& leader : cluster.leaders) last = std::max(last, leader.told);
   Print(fmt::format("{} absent", nodes - present),
-        fmt::format("{} of {} know {:.3f} s after the deadline; root: {}, {:.1f} MiB at most; {} descriptors "
+        fmt::format("{} of {} know {:.3f} s after the deadline; root: {}, {:.1f} MiB at most; {} connections "
                     "at most",
                     cluster.told, present, Seconds(last - cluster.scenario.launches.front().rendezvous),
                     Describe(Of(*root.process)), MiB(root.process->account.peak), most));
   Print("", fmt::format("{} bytes: {}", root.error.message.size(), root.error.message));
-  if (most > kMostDescriptors) Print("", fmt::format("more than {} descriptors", kMostDescriptors));
-  return cluster.told == present && most <= kMostDescriptors ? 0 : 1;
+  bounds.Expect(cluster.told == present,
+                fmt::format("{} of {} know that the group did not form", cluster.told, present));
+  JudgeNames(bounds, cluster);
+  ExpectFewConnections(bounds, most);
+  return bounds.status();
 }
 
 // In a process of its own: a world leaves much behind.

@@ -6,7 +6,8 @@
 
 namespace muster::simulation {
 
-// `size`: "12500x8", leaders and ranks of each; `fan_out` of their tree, 0: a star. Prints a table; the exit status.
+// `size`: "12500x8", leaders and ranks of each; `fan_out` of their tree, 0: a star. Prints a table; the exit status is 1 if
+// a bound is broken, which a line names.
 int RunScale(std::string_view size, size_t fan_out);
 
 }  // namespace muster::simulation
