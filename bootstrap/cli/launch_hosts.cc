@@ -66,8 +66,10 @@ Result<std::string> ThisDirectory(const Environment& environment) {
   std::error_code error;
   std::string directory = std::filesystem::current_path(error);
   if (!error) return directory;
+  // A shell that starts in a directory that is gone leaves PWD empty.
+  const std::string_view name = environment.Get("PWD").value_or("");
   return WithHint(Fail(Code::kSystem, "the working directory {} cannot be found: {}",
-                       environment.Get("PWD").value_or("of this process"), error.message()),
+                       name.empty() ? "of this process" : name, error.message()),
                   "change to a directory that exists on every machine");
 }
 

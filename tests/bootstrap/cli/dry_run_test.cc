@@ -14,6 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 using Json = nlohmann::json;
 
 Outcome Muster(const std::string& variables, const std::string& words) { return RunMuster(words, variables); }
@@ -101,6 +102,24 @@ TEST_F(DryRunTest, WithHostsItPrintsTheCommandOfEachMachine) {
       Json::parse(Muster("", "launch --hosts " + hosts + " -n 2 --dry-run --json -- true").out);
   EXPECT_EQ(object["machines"].size(), 2);
   EXPECT_EQ(object["machines"][1]["host"], "gpu02");
+}
+
+// A shell that starts in a removed directory leaves PWD empty.
+TEST_F(DryRunTest, WithHostsARemovedDirectoryIsNamedIfPwdHasAName) {
+  const std::string base = testing::TempDir() + "/removed";
+  std::ofstream(base + ".hosts") << "gpu01\ngpu02\n";
+  const auto error_with = [&](const std::string& pwd) {
+    const std::string script = "m=$PWD/bootstrap/cli/muster; mkdir " + base + " && cd " + base +
+                               " && rmdir " + base + " && env MUSTER_LOG_TIME=none PWD=" + pwd +
+                               " $m launch --hosts " + base + ".hosts -n 2 -- touch " + mark + " 2>" + base +
+                               ".err";
+    EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 71);
+    return ContentOf(base + ".err");
+  };
+  EXPECT_THAT(error_with("/named"),
+              StartsWith("muster: error: the working directory /named cannot be found: "));
+  EXPECT_THAT(error_with(""),
+              StartsWith("muster: error: the working directory of this process cannot be found: "));
 }
 
 // Every user of a machine sees the arguments of its processes: run.env, which may hold a secret, goes over stdin.
