@@ -55,7 +55,7 @@ check_old_kernel() {
   local -A answer=([enosys]='Function not implemented' [eperm]='Operation not permitted')
   check 'old kernel: PyTorch' "$top/tests/python/venv"
   for profile in enosys eperm; do
-    check "$profile: programs" "$here/../old_kernel/overlay" bazel-bin "$profile" "$files/kernel/$profile"
+    check "$profile: programs" "$here/../old_kernel/overlay" "$real_programs" "$profile" "$files/kernel/$profile"
     check "$profile: the calls are refused" on_old_kernel "$profile" has_no_pidfd "${answer[$profile]}"
     check "$profile: two tasks a node" on_old_kernel "$profile" in_layout 8 -N4 --ntasks-per-node=2
     check "$profile: kill -9 of a supervisor" on_old_kernel "$profile" killed 5 supervisor '69 69 69 69 69 137 69 69' \

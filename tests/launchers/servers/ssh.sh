@@ -95,11 +95,12 @@ ssh_as_user() {
   evaluated 6
 }
 
+# The program itself: a shell that would start it has lost the directory's name.
 ssh_without_directory() {
   fresh
   mkdir "$dir/gone"
   expect_code 71 ctl sh -c 'cd "$1" && rmdir "$1" && shift && exec "$@"' sh "$dir/gone" \
-    muster launch --hosts "$keys/hosts" --ssh "$keys/ssh" -- true 2>"$dir/err"
+    "${old_kernel[@]}" "$real_programs/bootstrap/cli/muster" launch --hosts "$keys/hosts" --ssh "$keys/ssh" -- true 2>"$dir/err"
   expect message "$(cat "$dir/err")" "muster: error: the working directory $dir/gone cannot be found: No such file or directory $(
     )(change to a directory that exists on every machine)"
 }
