@@ -168,6 +168,13 @@ class Run(unittest.TestCase):
             calls = [line.split()[:2] + line.split()[-1:] for line in file]
         self.assertEqual([call[1] for call in calls], ["shutdown", "build", "info", "build", "shutdown"])
         self.assertEqual({call[0] for call in calls[1:4]}, {"SCHED_IDLE"})
+        self.assertLessEqual({"a| ok /made/here", "b| ok /made/here", "ok /made/here"}, set(lines))
+
+    def test_leads_no_suite_to_what_was_not_built(self):
+        os.environ["BUILD"] = "case $* in *//comm/...*) exit 1; esac"
+        self.addCleanup(os.environ.pop, "BUILD")
+        end = "echo ok $MUSTER_BIN_DIR; echo '1 passed, 0 failed, 0 skipped'"
+        _, lines = self.play([self.suite("a", end), self.suite("b", end)], [self.suite("unit", end)])
         self.assertLessEqual({"a| ok /made/here", "b| ok /made/here", "ok"}, set(lines))
 
     def test_begins_what_needs_no_program_while_they_are_compiled(self):
