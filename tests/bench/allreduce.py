@@ -1,5 +1,6 @@
 """allreduce: sums of f32 by two ranks, over TCP (loopback) and inside a node, against Open MPI, MPICH and Gloo."""
 
+import functools
 import os
 import subprocess
 import tempfile
@@ -101,6 +102,16 @@ class Gloo:
                 rank.wait()
 
 
+def mpi_times(bench, name, command, environment):
+    """MPICH's processes once waited for each other for ever: no defect of ours, and no reason to wait as long."""
+    if bench.mode == "smoke":
+        try:
+            return lines(measure.run(command, 20, environment)[1])
+        except measure.TooLong as hung:
+            print(f"rerun {NAME} beside {name}: {hung}")
+    return lines(measure.run(command, 120, environment)[1])
+
+
 def contestants_of(bench, transport, sizes, gloo):
     # A rank that spins makes no progress on a crowded machine: for the smoke test a few calls are enough.
     calls = (lambda _: 5) if bench.mode == "smoke" else iterations
@@ -122,7 +133,7 @@ def contestants_of(bench, transport, sizes, gloo):
         set_for = " ".join(f"{key}={value}" for key, value in environment.items() if not key.startswith("OMPI_"))
         flags = " ".join(["mpirun", *command[1 : -len(asked) - 1]])
         bench.note(f"{transport}: {name}: {set_for} {flags}".replace("  ", " "))
-        found[name] = lambda command=command, environment=environment: lines(measure.run(command, 120, environment)[1])
+        found[name] = functools.partial(mpi_times, bench, name, command, environment)
     if gloo:
         found["gloo"] = lambda: gloo.measure(sizes)
     return found
