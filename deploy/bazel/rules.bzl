@@ -7,9 +7,28 @@ load("//deploy/bazel:copts.bzl", "MUSTER_COPTS")
 # Written by deploy/bazel/startup_order.
 _ORDER = "//deploy/bazel:startup_order.lds"
 
+# They act for each process, failure, question or item; what repeats for each call of a collective or byte is elsewhere.
+_FOR_SIZE = [
+    "bootstrap/",
+    "comm/auth/",
+    "comm/init/",
+    "comm/log/",
+    "comm/map/",
+    "comm/nccl/",
+    "comm/rendezvous/control/",
+    "comm/rendezvous/discovery/",
+    "comm/rendezvous/join/",
+    "comm/rendezvous/link/",
+    "comm/rendezvous/liveness/",
+    "comm/rendezvous/messages/",
+    "comm/rendezvous/pmi/",
+    "comm/rendezvous/survey/",
+    "comm/socket/probe/",
+    "comm/system/",
+]
+
 def _for_size():
-    """bootstrap/ starts things and reports: what repeats for each message or item is in comm/."""
-    return (native.package_name() + "/").startswith("bootstrap/")
+    return any([(native.package_name() + "/").startswith(room) for room in _FOR_SIZE])
 
 def _prelude():
     """The precompiled header of this package's files, built with the same options: what measures is not a test."""
