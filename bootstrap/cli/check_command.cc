@@ -1,7 +1,6 @@
 // muster check: form the group, verify it, print a report, leave.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -108,13 +107,13 @@ Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& repo
 
 }  // namespace
 
-CommandText AddCheckCommand(CLI::App& command, Run& run) {
-  const auto shared = AddConfigFlags(command);
-  AddLaunchFlags(command, shared);
+CommandText AddCheckCommand(Options& options, Run& run) {
+  const auto shared = AddConfigFlags(options);
+  AddLaunchFlags(options, shared);
   const auto flags = std::make_shared<CheckFlags>();
-  command.option_defaults()->group(kOutput);
-  command.add_flag("--json", flags->json, "print one JSON object, on rank 0");
-  command.add_flag("--quick", flags->quick, "leave the measurement of bandwidth out");
+  options.Under(kOutput);
+  options.Flag("--json", flags->json, "print one JSON object, on rank 0");
+  options.Flag("--quick", flags->quick, "leave the measurement of bandwidth out");
   run = [shared, flags] {
     bool reports = true;
     const Result<int> status = Check(*shared, *flags, reports);

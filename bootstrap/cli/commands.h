@@ -10,19 +10,19 @@
 
 namespace muster::cli {
 
-CommandText AddRunCommand(CLI::App& command, Run& run);
-CommandText AddLaunchCommand(CLI::App& command, Run& run);
-CommandText AddOnceCommand(CLI::App& command, Run& run);
-CommandText AddResolveCommand(CLI::App& command, Run& run);
-CommandText AddCheckCommand(CLI::App& command, Run& run);
-CommandText AddDoctorCommand(CLI::App& command, Run& run);
-CommandText AddConfigCommand(CLI::App& command, Run& run);
-CommandText AddSecretCommand(CLI::App& command, Run& run);
-CommandText AddStatusCommand(CLI::App& command, Run& run);
-CommandText AddStoreCommand(CLI::App& command, Run& run);
-CommandText AddMapCommand(CLI::App& command, Run& run);
-CommandText AddJournalCommand(CLI::App& command, Run& run);
-CommandText AddHelpCommand(CLI::App& command, Run& run);
+CommandText AddRunCommand(Options& options, Run& run);
+CommandText AddLaunchCommand(Options& options, Run& run);
+CommandText AddOnceCommand(Options& options, Run& run);
+CommandText AddResolveCommand(Options& options, Run& run);
+CommandText AddCheckCommand(Options& options, Run& run);
+CommandText AddDoctorCommand(Options& options, Run& run);
+CommandText AddConfigCommand(Options& options, Run& run);
+CommandText AddSecretCommand(Options& options, Run& run);
+CommandText AddStatusCommand(Options& options, Run& run);
+CommandText AddStoreCommand(Options& options, Run& run);
+CommandText AddMapCommand(Options& options, Run& run);
+CommandText AddJournalCommand(Options& options, Run& run);
+CommandText AddHelpCommand(Options& options, Run& run);
 
 // All of them, in the order of the first page.
 std::span<const CommandRow> Commands();

@@ -1,8 +1,6 @@
 // muster config: the effective configuration and the origin of each value.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
@@ -36,12 +34,12 @@ Result<int> ShowConfiguration(const SharedFlags& shared, const ConfigFlags& flag
 
 }  // namespace
 
-CommandText AddConfigCommand(CLI::App& command, Run& run) {
-  const auto shared = AddConfigFlags(command);
+CommandText AddConfigCommand(Options& options, Run& run) {
+  const auto shared = AddConfigFlags(options);
   const auto flags = std::make_shared<ConfigFlags>();
-  command.option_defaults()->group(kOutput);
-  command.add_flag("--json", flags->json, "print one JSON object");
-  command.add_flag("--explain", flags->explain, "print the origin of each value");
+  options.Under(kOutput);
+  options.Flag("--json", flags->json, "print one JSON object");
+  options.Flag("--explain", flags->explain, "print the origin of each value");
   run = [shared, flags] { return StatusOf(ShowConfiguration(*shared, *flags), flags->json); };
   return kText;
 }

@@ -1,8 +1,6 @@
 // muster doctor: the state of this machine, without a job.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/doctor/examine.h"
@@ -50,11 +48,11 @@ Result<int> Examine(const SharedFlags& shared, bool json) {
 
 }  // namespace
 
-CommandText AddDoctorCommand(CLI::App& command, Run& run) {
-  const auto shared = AddConfigFlags(command);
+CommandText AddDoctorCommand(Options& options, Run& run) {
+  const auto shared = AddConfigFlags(options);
   const auto json = std::make_shared<bool>(false);
-  command.option_defaults()->group(kOutput);
-  command.add_flag("--json", *json, "print one JSON object");
+  options.Under(kOutput);
+  options.Flag("--json", *json, "print one JSON object");
   run = [shared, json] { return StatusOf(Examine(*shared, *json), *json); };
   return kText;
 }

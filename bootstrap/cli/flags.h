@@ -9,11 +9,6 @@
 #include "bootstrap/join/startup.h"
 #include "bootstrap/run/program/program_environment.h"
 
-namespace CLI {
-class Option;
-class Validator;
-}  // namespace CLI
-
 namespace muster::cli {
 
 // The values of the shared flags; filled when the command line is parsed.
@@ -30,27 +25,20 @@ struct SharedFlags {
   int local_rank = -1;
 };
 
-// For CLI::Option::check: a whole number, with a message that has the text.
-CLI::Validator NumberFrom(int least, int most);
-
-// The program and its arguments, into `words`: the last positional of a command.
-inline constexpr const char* kProgramArgument = "CMD";
-CLI::Option* AddProgram(CLI::App& command, const std::shared_ptr<std::vector<std::string>>& words);
-
 // -c, --set
-std::shared_ptr<SharedFlags> AddConfigFlags(CLI::App& command);
+std::shared_ptr<SharedFlags> AddConfigFlags(Options& options);
 // --label --log-dir --stdin --expect
-void AddOutputFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
+void AddOutputFlags(Options& options, const std::shared_ptr<SharedFlags>& flags);
 // --launcher --rank --world-size --local-rank --endpoint
-void AddLaunchFlags(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
+void AddLaunchFlags(Options& options, const std::shared_ptr<SharedFlags>& flags);
 
 // --max-restarts, into `most`
-void AddRestartFlag(CLI::App& command, const std::shared_ptr<int>& most);
+void AddRestartFlag(Options& options, const std::shared_ptr<int>& most);
 // --dry-run; with it --json
-void AddDryRunFlags(CLI::App& command, const std::shared_ptr<bool>& dry_run,
+void AddDryRunFlags(Options& options, const std::shared_ptr<bool>& dry_run,
                     const std::shared_ptr<bool>& json);
 // --report
-void AddReportFlag(CLI::App& command, const std::shared_ptr<SharedFlags>& flags);
+void AddReportFlag(Options& options, const std::shared_ptr<SharedFlags>& flags);
 
 // Error: kConfiguration (a malformed endpoint).
 Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags);

@@ -1,8 +1,6 @@
 // muster help: the first page, the page of a command, or the whole manual as JSON.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/help/key_page.h"
@@ -69,19 +67,18 @@ Result<int> ShowHelp(std::string_view topic, std::string_view colour) {
   return 0;
 }
 
-CommandText AddHelpCommand(CLI::App& command, Run& run) {
+CommandText AddHelpCommand(Options& options, Run& run) {
   const auto topic = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
-  command.option_defaults()->group(kOutput);
-  command.add_option("TOPIC", *topic, "a command, exit-status, keys, or a key of the configuration")
-      ->type_name("");
-  command.add_flag("--json", *json, "print the manual of all commands and keys as one JSON object");
-  run = [&command, topic, json] {
+  options.Under(kOutput);
+  options.Positional("TOPIC", *topic, "a command, exit-status, keys, or a key of the configuration");
+  options.Flag("--json", *json, "print the manual of all commands and keys as one JSON object");
+  run = [&options, topic, json] {
     if (*json) {
       fmt::print("{}", ManualJson(Commands()));
       return 0;
     }
-    return StatusOf(ShowHelp(*topic, ColourOf(command)));
+    return StatusOf(ShowHelp(*topic, ColourOf(options)));
   };
   return kText;
 }

@@ -1,6 +1,5 @@
 // muster journal: the work that a map has done.
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 
@@ -93,20 +92,18 @@ Result<int> ShowJournal(const JournalFlags& flags) {
 
 }  // namespace
 
-CommandText AddJournalCommand(CLI::App& command, Run& run) {
+CommandText AddJournalCommand(Options& options, Run& run) {
   const auto flags = std::make_shared<JournalFlags>();
-  command.add_option("DIRECTORY", flags->directory, "the journal of a map, or its --output directory")
-      ->required()
-      ->type_name("");
-  command.add_option("ACTION", flags->action, "verify or merge; without it: print a summary")
-      ->type_name("")
-      ->check(CLI::IsMember({"verify", "merge"}).description(""));
-  command.option_defaults()->group(kOutput);
-  CLI::Option* json = command.add_flag(
-      "--json", flags->json, "print a JSON object for each item, a line each; with verify one object");
-  command.add_flag("--csv", flags->csv, "print a line of CSV for each item")->excludes(json);
-  command.add_flag("-0,--zero", flags->zero,
-                   "with merge: write a NUL byte after each result instead of a newline");
+  options.Positional("DIRECTORY", flags->directory, "the journal of a map, or its --output directory")
+      .Required();
+  options.Positional("ACTION", flags->action, "verify or merge; without it: print a summary")
+      .OneOf({"verify", "merge"});
+  options.Under(kOutput);
+  const Option json = options.Flag("--json", flags->json,
+                                   "print a JSON object for each item, a line each; with verify one object");
+  options.Flag("--csv", flags->csv, "print a line of CSV for each item").Excludes(json);
+  options.Flag("-0,--zero", flags->zero,
+               "with merge: write a NUL byte after each result instead of a newline");
   // Lines of records are on standard output already when merge finds an item without one.
   run = [flags] { return StatusOf(ShowJournal(*flags), flags->json && flags->action != "merge"); };
   return kText;

@@ -1,5 +1,4 @@
 // muster launch: local ranks without a launcher, on this machine or on several.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 
@@ -171,42 +170,31 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
 
 }  // namespace
 
-CommandText AddLaunchCommand(CLI::App& command, Run& run) {
-  const auto flags = AddConfigFlags(command);
-  AddOutputFlags(command, flags);
-  AddReportFlag(command, flags);
+CommandText AddLaunchCommand(Options& options, Run& run) {
+  const auto flags = AddConfigFlags(options);
+  AddOutputFlags(options, flags);
+  AddReportFlag(options, flags);
   const auto launch = std::make_shared<LaunchFlags>();
-  command.option_defaults()->group(kProgram);
-  command
-      .add_option("-n,--ranks,--nproc-per-node", launch->ranks,
-                  "the number of ranks on this machine, or on each machine of --hosts")
-      ->type_name("N|gpu|cpu|auto");
-  AddRestartFlag(command, {launch, &launch->max_restarts});
-  AddDryRunFlags(command, {launch, &launch->dry_run}, {launch, &launch->json});
-  command.option_defaults()->group(kMeeting);
-  command.add_option("--nnodes", launch->nodes, "the number of machines; each has its own muster launch")
-      ->type_name("M")
-      ->check(NumberFrom(1, 1'000'000));
-  command.add_option("--node-rank", launch->node, "the number of this machine, from 0; with --nnodes")
-      ->type_name("R")
-      ->check(NumberFrom(0, 999'999));
-  command
-      .add_option("--endpoint", flags->endpoint,
-                  "a free port of the machine with --node-rank 0; with --nnodes")
-      ->type_name("HOST:PORT");
-  command
-      .add_option(
-          "--hosts", launch->host_file,
-          "start the ranks on the machines that FILE names, one a line (NAME, or NAME slots=N), by ssh")
-      ->type_name("FILE");
-  command
-      .add_option("--ssh", launch->ssh,
-                  "the command that reaches a machine of --hosts (default: ssh -o BatchMode=yes)")
-      ->type_name("COMMAND");
-  command.option_defaults()->group(kAdvanced);
-  command.add_flag("--until-stdin-closes", launch->until_stdin_closes,
-                   "end the ranks when the standard input closes; CMD has none");
-  AddProgram(command, {launch, &launch->command});
+  options.Under(kProgram);
+  options.Text("-n,--ranks,--nproc-per-node", launch->ranks, "N|gpu|cpu|auto",
+               "the number of ranks on this machine, or on each machine of --hosts");
+  AddRestartFlag(options, {launch, &launch->max_restarts});
+  AddDryRunFlags(options, {launch, &launch->dry_run}, {launch, &launch->json});
+  options.Under(kMeeting);
+  options.Number("--nnodes", launch->nodes, 1, 1'000'000, "M",
+                 "the number of machines; each has its own muster launch");
+  options.Number("--node-rank", launch->node, 0, 999'999, "R",
+                 "the number of this machine, from 0; with --nnodes");
+  options.Text("--endpoint", flags->endpoint, "HOST:PORT",
+               "a free port of the machine with --node-rank 0; with --nnodes");
+  options.Text("--hosts", launch->host_file, "FILE",
+               "start the ranks on the machines that FILE names, one a line (NAME, or NAME slots=N), by ssh");
+  options.Text("--ssh", launch->ssh, "COMMAND",
+               "the command that reaches a machine of --hosts (default: ssh -o BatchMode=yes)");
+  options.Under(kAdvanced);
+  options.Flag("--until-stdin-closes", launch->until_stdin_closes,
+               "end the ranks when the standard input closes; CMD has none");
+  options.Program({launch, &launch->command});
   run = [flags, launch] { return StatusOf(Launch(*flags, *launch)); };
   return kText;
 }

@@ -105,19 +105,21 @@ int Main(int argc, char** argv) {
   const int at = CommandIndex(argc, argv);
   const CommandRow* row = argc > at ? FindCommand(argv[at]) : nullptr;
   CLI::App* command = row == nullptr ? nullptr : app.add_subcommand(std::string(row->name));
+  std::optional<Options> options;
+  if (command != nullptr) options.emplace(*command);
   Run run;
   try {
     if (command == nullptr) {
       app.parse(argc, argv);
     } else {
-      AddHelpOptions(*command);
-      row->add(*command, run);
+      AddHelpOptions(*options);
+      row->add(*options, run);
       Result<std::vector<std::string>> words = WordsOf(*command, at, argc, argv);
       if (!words) return ReportError(words.error(), WantsJson(argc, argv));
       app.parse(*std::move(words));
     }
   } catch (const CLI::CallForHelp&) {
-    const std::string own = command == nullptr ? "" : ColourOf(*command);
+    const std::string own = options ? ColourOf(*options) : "";
     return StatusOf(ShowHelp(row == nullptr ? "" : row->name, own.empty() ? colour : own));
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --version

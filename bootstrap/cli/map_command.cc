@@ -1,7 +1,6 @@
 // muster map: a command for each item, shared dynamically among the ranks.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
@@ -119,43 +118,40 @@ Result<int> Map(const SharedFlags& shared, const MapFlags& flags, bool& reports)
   return map::ExitStatusOf(end);
 }
 
-void AddMapFlags(CLI::App& command, const std::shared_ptr<MapFlags>& flags) {
-  command.option_defaults()->group(kProgram);
-  const auto add = [&](const char* name, std::string& value, const char* what, const char* type) {
-    command.add_option(name, value, what)->type_name(type);
-  };
-  add("--items", flags->items, "the items: a .txt, .jsonl or .csv file (map.items)", "FILE");
-  add("--output", flags->output, "the directory of the results (map.output; default muster-map)", "DIR");
-  add("--journal", flags->journal, "the journal to continue from (map.journal; default OUTPUT/journal)",
-      "DIR");
-  add("--retries", flags->retries, "further attempts at an item that failed (map.retries; default 2)", "N");
-  command.add_flag("--retry-failed", flags->retry_failed,
-                   "attempt again the items that earlier runs gave up (map.retry_failed)");
-  add("--timeout", flags->timeout, "end an attempt that takes longer than TIME (map.timeout)", "TIME");
-  add("--slots", flags->slots,
-      "the number of items that a rank works on at a time, or {count: N, gpus: K, cores: C} (map.slots)",
-      "N");
-  command
-      .add_option_function<std::string>(
-          "--expect", [flags](const std::string& file) { flags->expected.push_back(file); },
+void AddMapFlags(Options& options, const std::shared_ptr<MapFlags>& flags) {
+  options.Under(kProgram);
+  options.Text("--items", flags->items, "FILE", "the items: a .txt, .jsonl or .csv file (map.items)");
+  options.Text("--output", flags->output, "DIR",
+               "the directory of the results (map.output; default muster-map)");
+  options.Text("--journal", flags->journal, "DIR",
+               "the journal to continue from (map.journal; default OUTPUT/journal)");
+  options.Text("--retries", flags->retries, "N",
+               "further attempts at an item that failed (map.retries; default 2)");
+  options.Flag("--retry-failed", flags->retry_failed,
+               "attempt again the items that earlier runs gave up (map.retry_failed)");
+  options.Text("--timeout", flags->timeout, "TIME",
+               "end an attempt that takes longer than TIME (map.timeout)");
+  options.Text(
+      "--slots", flags->slots, "N",
+      "the number of items that a rank works on at a time, or {count: N, gpus: K, cores: C} (map.slots)");
+  options
+      .Text(
+          "--expect", [flags](const std::string& file) { flags->expected.push_back(file); }, "FILE",
           "an attempt fails unless CMD has written FILE, or FILE:JSON.PATH in it; repeatable")
-      ->type_name("FILE")
-      ->take_all()
-      ->trigger_on_parse();
-  command.add_flag("--dry-run", flags->dry_run,
-                   "print the number of items and the first commands; run nothing");
-  command.option_defaults()->group(kOutput);
-  command.add_flag("--json", flags->json, "print the outcome as one JSON object, on rank 0");
-  AddProgram(command, {flags, &flags->command});
+      .Repeatable();
+  options.Flag("--dry-run", flags->dry_run, "print the number of items and the first commands; run nothing");
+  options.Under(kOutput);
+  options.Flag("--json", flags->json, "print the outcome as one JSON object, on rank 0");
+  options.Program({flags, &flags->command});
 }
 
 }  // namespace
 
-CommandText AddMapCommand(CLI::App& command, Run& run) {
-  const auto shared = AddConfigFlags(command);
-  AddLaunchFlags(command, shared);
+CommandText AddMapCommand(Options& options, Run& run) {
+  const auto shared = AddConfigFlags(options);
+  AddLaunchFlags(options, shared);
   const auto flags = std::make_shared<MapFlags>();
-  AddMapFlags(command, flags);
+  AddMapFlags(options, flags);
   run = [shared, flags] {
     bool reports = true;
     const Result<int> status = Map(*shared, *flags, reports);

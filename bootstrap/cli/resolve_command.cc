@@ -2,7 +2,6 @@
 // the server on this node.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
@@ -61,17 +60,15 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
 
 }  // namespace
 
-CommandText AddResolveCommand(CLI::App& command, Run& run) {
-  const auto shared = AddConfigFlags(command);
-  AddLaunchFlags(command, shared);
+CommandText AddResolveCommand(Options& options, Run& run) {
+  const auto shared = AddConfigFlags(options);
+  AddLaunchFlags(options, shared);
   const auto flags = std::make_shared<ResolveFlags>();
-  command.option_defaults()->group(kOutput);
-  CLI::Option* json = command.add_flag("--json", flags->json, "print one JSON object");
-  command.add_flag("--export", flags->exports, "print lines for a shell's eval")->excludes(json);
-  command
-      .add_option("--env-file", flags->env_file,
-                  "read the environment from FILE, NAME=VALUE lines, instead of this process")
-      ->type_name("FILE");
+  options.Under(kOutput);
+  const Option json = options.Flag("--json", flags->json, "print one JSON object");
+  options.Flag("--export", flags->exports, "print lines for a shell's eval").Excludes(json);
+  options.Text("--env-file", flags->env_file, "FILE",
+               "read the environment from FILE, NAME=VALUE lines, instead of this process");
   run = [shared, flags] { return StatusOf(Resolve(*shared, *flags), flags->json); };
   return kText;
 }

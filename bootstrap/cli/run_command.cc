@@ -1,6 +1,5 @@
 // muster run: form the group, run CMD supervised in its environment. muster once: one program for all ranks, or one on
 // each node, before a run.
-#include <CLI/CLI.hpp>
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
@@ -34,32 +33,30 @@ srun sh -c 'muster once --per-node -- tar -C /tmp -xf data.tar && muster run -- 
 
 }  // namespace
 
-CommandText AddRunCommand(CLI::App& command, Run& run) {
-  const auto flags = AddConfigFlags(command);
-  AddOutputFlags(command, flags);
-  AddLaunchFlags(command, flags);
-  AddReportFlag(command, flags);
+CommandText AddRunCommand(Options& options, Run& run) {
+  const auto flags = AddConfigFlags(options);
+  AddOutputFlags(options, flags);
+  AddLaunchFlags(options, flags);
+  AddReportFlag(options, flags);
   const auto wanted = std::make_shared<Supervised>();
-  command.option_defaults()->group(kProgram);
-  command
-      .add_option("--nproc-per-node", wanted->ranks_per_node,
-                  "start N ranks of CMD here, if the launcher starts one process on each node")
-      ->type_name("N|gpu|cpu|auto");
-  AddRestartFlag(command, {wanted, &wanted->max_restarts});
-  AddDryRunFlags(command, {wanted, &wanted->dry_run}, {wanted, &wanted->json});
-  AddProgram(command, {wanted, &wanted->command});
+  options.Under(kProgram);
+  options.Text("--nproc-per-node", wanted->ranks_per_node, "N|gpu|cpu|auto",
+               "start N ranks of CMD here, if the launcher starts one process on each node");
+  AddRestartFlag(options, {wanted, &wanted->max_restarts});
+  AddDryRunFlags(options, {wanted, &wanted->dry_run}, {wanted, &wanted->json});
+  options.Program({wanted, &wanted->command});
   run = [flags, wanted] { return StatusOf(RunSupervised(*flags, *wanted)); };
   return kRunText;
 }
 
-CommandText AddOnceCommand(CLI::App& command, Run& run) {
-  const auto flags = AddConfigFlags(command);
-  AddLaunchFlags(command, flags);
+CommandText AddOnceCommand(Options& options, Run& run) {
+  const auto flags = AddConfigFlags(options);
+  AddLaunchFlags(options, flags);
   const auto wanted = std::make_shared<Supervised>();
-  command.option_defaults()->group(kProgram);
+  options.Under(kProgram);
   const auto per_node = std::make_shared<bool>(false);
-  command.add_flag("--per-node", *per_node, "run CMD in the first process of each node");
-  AddProgram(command, {wanted, &wanted->command})->required();
+  options.Flag("--per-node", *per_node, "run CMD in the first process of each node");
+  options.Program({wanted, &wanted->command}).Required();
   run = [flags, wanted, per_node] {
     wanted->who = *per_node ? run::WhoRuns::kFirstOfEachNode : run::WhoRuns::kFirstRank;
     return StatusOf(RunSupervised(*flags, *wanted));

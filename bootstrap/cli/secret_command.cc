@@ -17,7 +17,7 @@ constexpr CommandText kText = {
 
 }  // namespace
 
-CommandText AddSecretCommand(CLI::App& /*command*/, Run& run) {
+CommandText AddSecretCommand(Options& /*options*/, Run& run) {
   run = [] {
     const Result<auth::JobSecret> secret = auth::JobSecret::Generate();
     if (!secret) return ReportError(secret.error());

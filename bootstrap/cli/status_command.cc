@@ -1,7 +1,6 @@
 // muster status: the state of this job's running group, rank by rank.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -172,24 +171,23 @@ Result<int> ShowStatus(const StatusFlags& flags) {
 
 }  // namespace
 
-CommandText AddStatusCommand(CLI::App& command, Run& run) {
+CommandText AddStatusCommand(Options& options, Run& run) {
   const auto flags = std::make_shared<StatusFlags>();
-  command.option_defaults()->group(kOutput);
-  command.add_flag("--json", flags->json, "print one JSON object with every rank; with --watch one a line");
-  CLI::Option* watch = command
-                           .add_option_function<std::string>(
-                               "--watch", [flags](const std::string& interval) { flags->watch = interval; },
-                               "print the state again each TIME (default 2s), in place on a terminal, until "
-                               "the group has ended")
-                           ->type_name("TIME")
-                           ->expected(0, 1);
-  CLI::Option* stacks =
-      command.add_flag("--stacks", flags->stacks, "print the stacks of late ranks")->excludes(watch);
-  command
-      .add_option("--ranks", flags->ranks,
-                  "with --stacks: print the stacks of these ranks, for example 5,12-15")
-      ->type_name("LIST")
-      ->needs(stacks);
+  options.Under(kOutput);
+  options.Flag("--json", flags->json, "print one JSON object with every rank; with --watch one a line");
+  const Option watch =
+      options
+          .Text(
+              "--watch", [flags](const std::string& interval) { flags->watch = interval; }, "TIME",
+              "print the state again each TIME (default 2s), in place on a terminal, until "
+              "the group has ended")
+          .WithOptionalValue();
+  const Option stacks =
+      options.Flag("--stacks", flags->stacks, "print the stacks of late ranks").Excludes(watch);
+  options
+      .Text("--ranks", flags->ranks, "LIST",
+            "with --stacks: print the stacks of these ranks, for example 5,12-15")
+      .Needs(stacks);
   run = [flags] { return StatusOf(ShowStatus(*flags), flags->json); };
   return kText;
 }

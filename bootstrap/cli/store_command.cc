@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -134,15 +133,13 @@ Result<int> ServeStore(const StoreFlags& flags) {
 
 }  // namespace
 
-CommandText AddStoreCommand(CLI::App& command, Run& run) {
+CommandText AddStoreCommand(Options& options, Run& run) {
   const auto flags = std::make_shared<StoreFlags>();
-  command.option_defaults()->group(kMeeting);
-  command
-      .add_option("--listen", flags->listen,
-                  "the address to listen on (default 127.0.0.1:29500; port 0: any free port)")
-      ->type_name("HOST[:PORT]");
-  command.option_defaults()->group(kOutput);
-  command.add_flag("--json", flags->json, "print the address as one JSON object");
+  options.Under(kMeeting);
+  options.Text("--listen", flags->listen, "HOST[:PORT]",
+               "the address to listen on (default 127.0.0.1:29500; port 0: any free port)");
+  options.Under(kOutput);
+  options.Flag("--json", flags->json, "print the address as one JSON object");
   run = [flags] { return StatusOf(ServeStore(*flags), flags->json); };
   return kText;
 }

@@ -57,13 +57,13 @@ std::string UsageOf(const CommandManual& manual) {
 
 }  // namespace
 
-void AddHelpOptions(CLI::App& command) {
-  command.add_option("--color")->type_name(kColours)->check(
+void AddHelpOptions(const Options& options) {
+  options.command().add_option("--color")->type_name(kColours)->check(
       CLI::IsMember({"auto", "always", "never"}).description(""));
 }
 
-std::string ColourOf(const CLI::App& command) {
-  const CLI::Option* colour = command.get_option("--color");
+std::string ColourOf(const Options& options) {
+  const CLI::Option* colour = options.command().get_option("--color");
   return colour->count() > 0 ? colour->results().back() : std::string();
 }
 
@@ -71,8 +71,9 @@ CommandManual Describe(const CommandRow& row) {
   CLI::App command("", std::string(row.name));
   command.set_help_flag("-h,--help", kHelpText)->group(kAdvanced);
   command.add_option("--color", kColourText)->type_name(kColours)->group(kAdvanced);
+  Options options(command);
   Run unused;
-  CommandManual manual{row.name, row.group, row.summary, {}, {}, {}, row.add(command, unused)};
+  CommandManual manual{row.name, row.group, row.summary, {}, {}, {}, row.add(options, unused)};
   for (const std::string_view group : kGroups) manual.options.push_back({std::string(group), {}});
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional()) {

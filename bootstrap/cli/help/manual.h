@@ -1,6 +1,5 @@
 // The commands as data. The help page, `muster help --json`, and with it the man pages, completions and the
-// reference, are made from this; the options come from the CLI11 definitions that also parse the command
-// line.
+// reference, are made from this; the options come from the definitions that also parse the command line.
 #pragma once
 
 #include <functional>
@@ -9,10 +8,7 @@
 #include <string_view>
 #include <vector>
 
-// Its header constructs eight validators at every start for each file that includes it.
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "bootstrap/cli/usage/options.h"
 
 namespace muster::cli {
 
@@ -32,11 +28,11 @@ struct CommandRow {
   std::string_view name;
   std::string_view group;    // of the first page
   std::string_view summary;  // one line in the imperative
-  // Adds the options to `command`, and puts the work into `run`, which gives the exit status once they are parsed.
-  CommandText (*add)(CLI::App& command, Run& run);
+  // Adds the options, and puts the work into `run`, which gives the exit status once they are parsed.
+  CommandText (*add)(Options& options, Run& run);
 };
 
-// Groups of options, for CLI::App::option_defaults()->group(), in the order of a page.
+// Groups of options, for Options::Under, in the order of a page.
 inline constexpr const char* kProgram = "Program";
 inline constexpr const char* kMeeting = "Ranks and addresses";
 inline constexpr const char* kSettings = "Settings";
@@ -70,9 +66,9 @@ struct CommandManual {
 CommandManual Describe(const CommandRow& row);
 
 // --color, which every command has beside --help; not described.
-void AddHelpOptions(CLI::App& command);
+void AddHelpOptions(const Options& options);
 // The value of --color; empty if it is not given.
-std::string ColourOf(const CLI::App& command);
+std::string ColourOf(const Options& options);
 
 // The options of `muster` itself.
 std::span<const OptionManual> TopOptions();

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json Option(const OptionManual& option) {
+Json OptionJson(const OptionManual& option) {
   return {{"names", option.names},
           {"value", option.value},
           {"text", option.text},
@@ -21,9 +21,9 @@ Json Option(const OptionManual& option) {
           {"required", option.required}};
 }
 
-Json Options(std::span<const OptionManual> options) {
+Json OptionsJson(std::span<const OptionManual> options) {
   Json list = Json::array();
-  for (const OptionManual& option : options) list.push_back(Option(option));
+  for (const OptionManual& option : options) list.push_back(OptionJson(option));
   return list;
 }
 
@@ -45,14 +45,14 @@ Json Pairs(std::string_view lines, std::string_view separator, const char* first
 Json Command(const CommandManual& command) {
   Json groups = Json::array();
   for (const OptionGroup& group : command.options) {
-    groups.push_back(Json{{"title", group.title}, {"options", Options(group.options)}});
+    groups.push_back(Json{{"title", group.title}, {"options", OptionsJson(group.options)}});
   }
   return {{"name", command.name},
           {"group", command.group},
           {"summary", command.summary},
           {"usage", command.usage},
           {"details", command.text.details},
-          {"positionals", Options(command.positionals)},
+          {"positionals", OptionsJson(command.positionals)},
           {"option_groups", groups},
           {"notes", command.text.notes},
           {"exit_status", Pairs(command.text.exit_status, " ", "status", "meaning")},
@@ -83,7 +83,7 @@ Json Keys() {
 }  // namespace
 
 std::string ManualJson(std::span<const CommandRow> commands) {
-  Json manual = {{"version", kVersion}, {"options", Options(TopOptions())}};
+  Json manual = {{"version", kVersion}, {"options", OptionsJson(TopOptions())}};
   manual["commands"] = Json::array();
   for (const CommandRow& row : commands) manual["commands"].push_back(Command(Describe(row)));
   manual["exit_statuses"] = Json::array();

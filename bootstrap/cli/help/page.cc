@@ -29,7 +29,7 @@ std::string Names(const OptionManual& option) {
   return option.value.empty() ? names : names + " " + option.value;
 }
 
-std::string Options(std::span<const OptionManual> options, const Style& style) {
+std::string OptionRows(std::span<const OptionManual> options, const Style& style) {
   std::string text;
   for (const OptionManual& option : options) text += Entry(Names(option), option.text, kTextColumn, style);
   return text;
@@ -83,9 +83,9 @@ std::string CommandPage(const CommandManual& command, const Style& style) {
   page.insert(page.size() - 1, ".");
   page += fmt::format("\nUsage: {}\n", style.Strong(command.usage));
   if (!command.text.details.empty()) page += "\n" + Wrapped(command.text.details, 0, style.width);
-  if (!command.positionals.empty()) page += "\n" + Options(command.positionals, style);
+  if (!command.positionals.empty()) page += "\n" + OptionRows(command.positionals, style);
   for (const OptionGroup& group : command.options)
-    page += Section(group.title, Options(group.options, style), style);
+    page += Section(group.title, OptionRows(group.options, style), style);
   if (!command.text.notes.empty()) page += "\n" + Wrapped(command.text.notes, 0, style.width);
   page += Section("Exit status", Statuses(command.text.exit_status, style), style);
   return page + Section("Examples", Lines(command.text.examples), style);

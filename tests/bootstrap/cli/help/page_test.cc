@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <set>
 
 #include "bootstrap/cli/help/manual_json.h"
@@ -14,16 +13,14 @@ namespace {
 
 using testing::HasSubstr;
 
-CommandText AddExample(CLI::App& command, Run& run) {
+CommandText AddExample(Options& options, Run& /*run*/) {
   static std::string file;
-  static std::vector<std::string> words;
-  command.option_defaults()->group(kOutput);
-  command.add_option("-o,--output", file, "write the result there")->type_name("FILE");
-  command.option_defaults()->group(kProgram);
-  command.add_flag_callback(
+  options.Under(kOutput);
+  options.Text("-o,--output", file, "FILE", "write the result there");
+  options.Under(kProgram);
+  options.Flag(
       "--fast", [] {}, "take the short way");
-  command.add_option("CMD", words, "the program")->required();
-  command.callback([&run] { run = [] { return 0; }; });
+  options.Program(std::make_shared<std::vector<std::string>>()).Required();
   return {.details = "It does\nthings.",
           .examples = "muster example -- true   # for nothing",
           .exit_status = "64 wrong"};
@@ -38,7 +35,8 @@ TEST(CommandPage, HasUsageGroupsStatusesAndExamples) {
             "\n"
             "It does things.\n"
             "\n"
-            "  CMD                     the program\n"
+            "  CMD                     the program and its arguments, after -- and all\n"
+            "                          options of muster\n"
             "\n"
             "Program\n"
             "  --fast                  take the short way\n"
