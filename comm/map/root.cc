@@ -313,7 +313,7 @@ void Root::CheckDisk() {
 void Root::CheckOverdue() {
   const Duration limit = first_->options.timeout;
   if (limit <= Duration::zero()) return;
-  for (const auto& [rank, item] : ledger_->FindOverdue(Clock::now(), limit + kOverdue)) {
+  for (const auto& [rank, item] : ledger_->FindOverdue(Clock::now() - kOverdue, limit)) {
     // The process ends, or gives back what it has not begun; else it is stopped, and counts as silent.
     Send(rank, Expired{item});
     Rank& state = ranks_[rank];

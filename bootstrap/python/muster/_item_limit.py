@@ -25,7 +25,7 @@ class ItemLimit:
 
     def __init__(self, seconds: float) -> None:
         """0: no limit."""
-        self.seconds = seconds
+        self.seconds = min(seconds, threading.TIMEOUT_MAX)
         self._lock = threading.Lock()
         self._ends: dict[int, float] = {}  # by thread, when its item is late
         self._late: dict[int, bool] = {}  # threads whose item is late; whether the signal has raised the exception

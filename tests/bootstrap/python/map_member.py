@@ -124,6 +124,12 @@ def hanging_items_beside_a_handler():
     assert signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
 
 
+def items_without_limit():
+    """The root examines the items at work once a second."""
+    for timeout in (float("inf"), 1e10):
+        assert muster.map(lambda item: time.sleep(1.2) or item, range(1), timeout=timeout, gather="all") == [0]
+
+
 def hanging_items_of_a_loop():
     work = muster.map_items(range(4), timeout=0.3, retries=0)
     try:

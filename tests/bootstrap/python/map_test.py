@@ -166,6 +166,9 @@ class Failures(Maps):
         self.passes("hanging_items_beside_a_handler")
         self.passes("hanging_items_of_a_loop")
 
+    def test_a_limit_beyond_all_clocks_is_none(self):
+        self.passes("items_without_limit")
+
     def test_items_that_were_given_up_are_named(self):
         for ranks in (1, 3):
             done = self.run_ranks(ranks, "given_up")
