@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -228,9 +229,10 @@ class GroupMember : public Member {
   Result<std::vector<JournalRecord>> Read(uint64_t first, uint64_t count) override {
     std::vector<JournalRecord> all;
     std::unique_lock lock(shared_->mutex);
-    for (uint64_t next = first; next < first + count;) {
+    const uint64_t end = first + std::min(count, std::numeric_limits<uint64_t>::max() - first);
+    for (uint64_t next = first; next < end;) {
       shared_->records.reset();
-      link_.SendToRoot(Encode(map_, ReadRecords{next, first + count - next}));
+      link_.SendToRoot(Encode(map_, ReadRecords{next, end - next}));
       shared_->changed.wait(lock, [&] { return shared_->records || shared_->error; });
       MUSTER_CHECK(ErrorSoFar());
       std::ranges::move(shared_->records->records, std::back_inserter(all));

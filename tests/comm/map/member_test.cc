@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -185,7 +186,28 @@ TEST(Map, OtherOptionsAreRefused) {
   const auto second = Member::Join(groups.group(1), Of(10), options, Deadline::After(seconds(60)));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kDisagreement);
-  EXPECT_THAT(second.error().message, HasSubstr("retries 7 and 2"));
+  EXPECT_THAT(second.error().message, HasSubstr("different options for their map: retries 7 and 2"));
+}
+
+TEST(Map, OnlyTheOptionsThatDifferAreNamed) {
+  GroupsInProcess groups(2);
+  const auto first = JoinAs(groups, 0, Of(10));
+  Options options;
+  options.timeout = milliseconds(5500);
+  options.retry_poisoned = true;
+  const auto second = Member::Join(groups.group(1), Of(10), options, Deadline::After(seconds(60)));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message,
+            "rank 1 on gpu02 and rank 0 on gpu01 have different options for their map: timeout 5s500ms and "
+            "none, retry_failed true and false");
+}
+
+TEST(Map, ReadsToTheEndHoweverManyRecordsAreAskedFor) {
+  GroupsInProcess groups(1);
+  const auto member = JoinAs(groups, 0, Of(4));
+  Work(*member);
+  ASSERT_TRUE(member->Finish());
+  EXPECT_EQ(member->Read(1, std::numeric_limits<uint64_t>::max())->size(), 3);
 }
 
 TEST(Map, LeavingEarlyGivesItemsBack) {
