@@ -9,6 +9,7 @@
 
 #include "comm/net/socket.h"
 #include "comm/socket/transport/record_stream.h"
+#include "comm/system/fork_guard.h"
 
 namespace muster::socket {
 namespace {
@@ -32,10 +33,13 @@ void Attach(msghdr& message, Ancillary& ancillary, int descriptor) {
 }  // namespace
 
 Connection::Connection(ProvenLink link) : fd_(std::move(link.fd)) {
+  if (fd_) CloseInForkedChildren(fd_.get());
   if (link.keys) sealed_ = std::make_unique<RecordStream>(*link.keys);
 }
 
-Connection::~Connection() = default;
+Connection::~Connection() {
+  if (fd_) ForgetForForks(fd_.get());
+}
 
 size_t Connection::Available(const OutgoingMessage& message) const {
   return sealed_ ? RecordStream::Available(message) : message.Available();

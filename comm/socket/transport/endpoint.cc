@@ -10,6 +10,7 @@
 #include "comm/base/wire.h"
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
+#include "comm/system/fork_guard.h"
 
 namespace muster::socket {
 namespace {
@@ -88,9 +89,21 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
   }
   // An unknown base may be another one than that of the other ranks.
   if (options.tcp || endpoint->address_.base == 0) MUSTER_CHECK(endpoint->OpenPort());
+  endpoint->GuardListeners();
   endpoint->address_.network_namespace = net::NetworkNamespaceOf(
       endpoint->unix_.empty() ? endpoint->tcp_.get() : endpoint->unix_.front().fd.get());
   return endpoint;
+}
+
+SocketEndpoint::~SocketEndpoint() {
+  if (tcp_) ForgetForForks(tcp_.get());
+  for (const net::PrivateSocket& socket : unix_) ForgetForForks(socket.fd.get());
+}
+
+// A peer would connect to one that is open in a child, and wait there.
+void SocketEndpoint::GuardListeners() const {
+  if (tcp_) CloseInForkedChildren(tcp_.get());
+  for (const net::PrivateSocket& socket : unix_) CloseInForkedChildren(socket.fd.get());
 }
 
 Status SocketEndpoint::OpenPort() {
@@ -119,6 +132,7 @@ Status SocketEndpoint::OpenElsewhere() {
   // Not all ranks can access the first base. Ranks that can access the same bases all choose the same one.
   std::ranges::stable_partition(bases_, [&](const std::string& base) { return base != first; });
   LookForDirectories();
+  GuardListeners();
   return {};
 }
 

@@ -54,6 +54,7 @@ class SocketEndpoint {
 
   SocketEndpoint(const SocketEndpoint&) = delete;
   SocketEndpoint& operator=(const SocketEndpoint&) = delete;
+  ~SocketEndpoint();
 
   const EndpointAddress& address() const { return address_; }
   Bytes payload() const { return EncodeEndpoint(address_); }
@@ -86,6 +87,7 @@ class SocketEndpoint {
   SocketEndpoint() = default;
 
   Status OpenPort();
+  void GuardListeners() const;
   const net::PrivateDirectory* Known(const std::string& unix_name) const;
   void LookForDirectories();
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -109,6 +110,34 @@ TEST_F(ForkedChildTest, DestroysTheWholeWithoutClosingItsListeners) {
     return true;
   }));
   EXPECT_THAT(world_.Messages(Sum), testing::Each(""));
+}
+
+// A worker that a program forks outlives its rank.
+TEST_F(ForkedChildTest, KeepsNoConnectionOpen) {
+  int64_t value = 7;
+  const Buffer one{&value, 1, DataType::kI64};
+  world_.Run([&](Communicator& c) {
+    ASSERT_TRUE(c.rank() == 0 ? c.Recv(one, 1) : c.rank() == 1 ? c.Send(one, 0) : Status());
+  });
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t worker = fork();
+  if (worker == 0) {
+    close(ends[1]);
+    char end = 0;
+    _exit(read(ends[0], &end, 1) == 0 ? 0 : 1);
+  }
+  close(ends[0]);
+  world_.Leave(1);
+  // More than the kernel buffers.
+  const Bytes bytes(size_t{32} << 20);
+  const Status sent =
+      world_.at(0).Send(HostBuffer(std::span(bytes)), 1, {.timeout = std::chrono::seconds(5)});
+  close(ends[1]);
+  int status = 0;
+  EXPECT_EQ(waitpid(worker, &status, 0), worker);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().message, "rank 1 on gpu01 left the group before Send #1 u8[33554432]");
 }
 
 TEST_F(ForkedChildTest, CannotCall) {
