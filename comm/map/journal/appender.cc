@@ -225,7 +225,7 @@ struct JournalAppender::Core : std::enable_shared_from_this<Core> {
     const std::lock_guard lock(mutex);
     finished = true;
     status = with;
-    segment.lock.file.Reset();
+    segment.lock.Release();
     if (!with) {
       for (Done& one : written) one.status = with;
       Post(std::exchange(written, {}));

@@ -88,6 +88,11 @@ std::string NameOf(const JournalOwner& owner) {
   return fmt::format("process {} on {}{}{}", owner.pid, owner.node, owner.job.empty() ? "" : ", ", owner.job);
 }
 
+void JournalLock::Release() {
+  if (file) flock(file.get(), LOCK_UN);
+  file.Reset();
+}
+
 JournalLock LockJournal(const JournalDirectory& directory) {
   JournalLock lock;
   lock.file = directory.OpenLockFile();

@@ -25,6 +25,9 @@ struct JournalLock {
   State state = State::kUnknown;
   bool reaches_all_nodes = false;  // it is known that a lock excludes processes of other nodes
   UniqueFd file;                   // holds the lock
+
+  // Also if a forked child has the descriptor still.
+  void Release();
 };
 // BLOCKS for the file system only.
 JournalLock LockJournal(const JournalDirectory& directory);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <csignal>
 
 #include "comm/map/journal/claim.h"
@@ -52,6 +53,29 @@ TEST_F(JournalWriterTest, WhatIsDurableIsReadAndResumed) {
   EXPECT_THAT(Append(*second->writer, {RecordOf(0, "zero")}), Each(std::nullopt));
   EXPECT_EQ(second->writer->Read(4), RecordOf(4, "four")) << "of an earlier run";
   EXPECT_EQ(second->writer->Read(0), RecordOf(0, "zero"));
+}
+
+// The function of a map may fork a worker that outlives the map: a lock belongs to all who have its descriptor.
+TEST_F(JournalWriterTest, IsFreeOnceItIsClosedThoughAForkedChildGoesOn) {
+  const Identity identity = IdentityOf(10);
+  auto first = Open(identity);
+  ASSERT_TRUE(first) << ToString(first.error());
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t worker = fork();
+  if (worker == 0) {
+    close(ends[1]);
+    char end = 0;
+    _exit(read(ends[0], &end, 1) == 0 ? 0 : 1);
+  }
+  close(ends[0]);
+  ASSERT_TRUE(first->writer->Close());
+  first->writer.reset();
+  const auto second = Open(identity);
+  close(ends[1]);
+  int status = 0;
+  EXPECT_EQ(waitpid(worker, &status, 0), worker);
+  EXPECT_TRUE(second) << ToString(second.error());
 }
 
 TEST_F(JournalWriterTest, HowLongItemsTookIsKnownToTheNextRun) {
