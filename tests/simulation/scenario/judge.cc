@@ -98,7 +98,7 @@ class Judgement {
       if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
       if (FindsRootGone(outcome)) continue;
       const bool all_are_there = last[found->first] < found->second && !StaysForEndedLeaders(outcome) &&
-                                 !StaysForEndedRanks(outcome);
+                                 !StaysForEndedRanks(outcome) && !StaysForRanksOfRoot(outcome);
       if (outcome.ended_at > found->second + (all_are_there ? kKnownToAllThere : kKnownToAll))
         Add(fmt::format("waits: {}", Name(outcome)));
     }
@@ -201,6 +201,16 @@ class Judgement {
       if (plan.launch != launch || plan.node == 0 || leader.process == nullptr) return false;
       const Outcome* const above = FindKilled(leader);
       return above != nullptr && PlanOf(*above).node == 0;
+    });
+  }
+  // The root was killed. Ranks of its node had gone to the root without their leader, which was late: they have ended, and the leader
+  // stays for them. Only the root had them all.
+  bool StaysForRanksOfRoot(const Outcome& leader) const {
+    const Outcome* const root = FindKilled(leader);
+    if (root == nullptr || PlanOf(*root).node == PlanOf(leader).node) return false;
+    return std::ranges::any_of(outcomes_, [&](const Outcome& other) {
+      return &other != &leader && other.process != nullptr && PlanOf(other).node == PlanOf(leader).node &&
+             FindKilled(other) == root;
     });
   }
   // The leader of its node was killed when some ranks of the node had its second acceptance, or the roster. These end immediately,
