@@ -15,6 +15,12 @@ constexpr Duration kLeaveGrace = std::chrono::seconds(2);
 // that has ended.
 constexpr Duration kLateComers = std::chrono::milliseconds(500);
 
+// At the root: no rank of any node may still come. Without the list of nodes this depends on the size of the world, on which ranks may
+// disagree.
+bool AllNodesAreHere(const ArrivedRanks& arrived) {
+  return arrived.root && arrived.nodes > 0 && arrived.local_size >= 0 && !MoreNodesMayCome(arrived);
+}
+
 }  // namespace
 
 bool MoreNodesMayCome(const ArrivedRanks& arrived) {
@@ -49,15 +55,17 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
       upstream_(std::move(upstream)),
       children_(children),
       on_done_(std::move(on_done)),
-      speaks_for_late_ranks_(MoreNodesMayCome(params_.arrived)) {
+      speaks_for_late_ranks_(MoreNodesMayCome(params_.arrived)),
+      all_are_here_(AllNodesAreHere(params_.arrived)) {
   children_.SetHandlers(
       [this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
       [this](ChildLinks::Source, const ChildLinks::Child&, const Error&) { OnChildClosed(); });
   if (upstream_) {
     upstream_->Start(
         [this](ByteView frame) {
-          if (ControlTypeOf(frame) == ControlType::kFailure && !speaks_for_late_ranks_)
-            upstream_->CloseAfterPeer();
+          const auto type = ControlTypeOf(frame);
+          if (type == ControlType::kAllKnow) return EndStay();
+          if (type == ControlType::kFailure && !speaks_for_late_ranks_) upstream_->CloseAfterPeer();
         },
         [](const Error&) {});
     // A failure that came from above would be taken there for one of this process: a refusal is for it alone.
@@ -75,6 +83,18 @@ FailureNotice::FailureNotice(net::EventLoop& loop, Params params, std::unique_pt
 void FailureNotice::Send(ChildLinks::Source source) {
   children_.Send(source, Encode(params_.self));
   children_.Send(source, Encode(params_.failure));
+  if (all_are_here_) children_.Send(source, EncodeBare(ControlType::kAllKnow));
+}
+
+// The root has the ranks of all nodes. A leader may lack some that went to the root without it: it would stay for them, and the root for
+// this leader.
+void FailureNotice::EndStay() {
+  if (std::exchange(all_are_here_, true)) return;
+  children_.SendAll(EncodeBare(ControlType::kAllKnow));
+  if (ending_) return;
+  stayed_ = true;
+  stay_until_ = Clock::now();
+  WaitForChildren();
 }
 
 void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
@@ -95,6 +115,7 @@ void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
     }
   }
   Send(source);
+  if (AllNodesAreHere(params_.arrived)) EndStay();
 }
 
 void FailureNotice::OnChildClosed() {

@@ -66,6 +66,7 @@ class FailureNotice {
   bool IsOfLaterRestart(const Hello& hello) const;
   bool OnlyLaterRestartsAreHere() const;
   void StayForLateRanks();
+  void EndStay();
   void WaitForChildren();
   void Finish();
   void Done();
@@ -77,6 +78,7 @@ class FailureNotice {
   std::function<void()> on_done_;
   // The root counts them: it stays for those of a node whose leader has ended.
   const bool speaks_for_late_ranks_;
+  bool all_are_here_;  // the ranks of all nodes; the root counts them
   std::set<ChildLinks::Source> later_restarts_;
   Clock::time_point stay_until_;
   bool stayed_ = false;   // as long as the root does

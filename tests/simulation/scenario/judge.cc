@@ -16,6 +16,8 @@ constexpr ptrdiff_t kMostBytesLeft = 64 << 10;
 constexpr ptrdiff_t kMostBytes = 16 << 20;
 // JoinRequest::late_nodes, and a pause between two attempts to reach the root.
 constexpr Duration kKnownToAll = std::chrono::seconds(15);
+// Less than JoinRequest::late_nodes.
+constexpr Duration kRootStays = std::chrono::seconds(8);
 // kRefusedPatience to report a lost leader, JoinRequest::late_nodes, and the end of connections.
 constexpr Duration kLossReported = std::chrono::seconds(18);
 // FailureNotifier's time for every process to confirm, and the way of exit reports around a lost leader.
@@ -95,12 +97,14 @@ class Judgement {
     }
     for (const Outcome& outcome : outcomes_) {
       const auto found = known.find(PlanOf(outcome).launch);
-      if (found == known.end() || !outcome.ended || outcome.began > found->second) continue;
-      if (FindsRootGone(outcome)) continue;
-      const bool all_are_there = last[found->first] < found->second && !StaysForEndedLeaders(outcome) &&
-                                 !StaysForEndedRanks(outcome) && !StaysForRanksOfRoot(outcome);
-      if (outcome.ended_at > found->second + (all_are_there ? kKnownToAllThere : kKnownToAll))
-        Add(fmt::format("waits: {}", Name(outcome)));
+      if (found == known.end() || !outcome.ended || FindsRootGone(outcome)) continue;
+      Time due = outcome.began > found->second ? Time::max() : found->second + kKnownToAll;
+      const Time latest = std::max(last[found->first], found->second);
+      // The last one has come while the root stays.
+      const bool knows_all =
+          !StaysForEndedLeaders(outcome) && !StaysForEndedRanks(outcome) && !StaysForRanksOfRoot(outcome);
+      if (latest < found->second + kRootStays && knows_all) due = std::min(due, latest + kKnownToAllThere);
+      if (outcome.ended_at > due) Add(fmt::format("waits: {}", Name(outcome)));
     }
   }
 

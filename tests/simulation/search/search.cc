@@ -49,6 +49,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     40723413,  // leaders of a failed group ended before the kernel had taken all hellos: the root stayed 10 s for those ranks
     41266148,  // a leader was killed before it had found the root: the leaders below the process in its place stayed for no late rank
     52989821,  // a leader was killed with a part of a leave message sent: the root stayed 14 s for ranks that had left
+    72048358,  // a leader came to a failed group after ranks below it: it stayed 10 s for them, and the root for this leader
     90004884,  // a leader was killed when some ranks of its node had its second acceptance: the rank in its place ended after 15.5 s
     700002729,  // of the simulation: a root was killed, and a late leader stayed for ranks that had gone to the root
 });

@@ -96,15 +96,20 @@ class FailureNoticeTest : public testing::Test {
   static Bytes HelloFrom(int rank, const std::string& node) {
     return Encode(HelloOf({PartyOf(rank, node, 4, rank == 2 ? 1 : 0, node == "b" ? 2 : 1)}));
   }
-  void Connect(bool same_node) {
+  // A leader that stays for other ranks of its node, or of the nodes below it.
+  void ComeToStay(int rank, const std::string& node) {
+    Connect(false, ControlType::kAllKnow);
+    peers.back()->Send(HelloFrom(rank, node));
+  }
+  void Connect(bool same_node, ControlType last = ControlType::kFailure) {
     auto [near, far] = net::SocketPair();
     children.Add(std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage),
                  "198.18.1.9:51234", same_node);
     peers.push_back(std::make_unique<net::FrameStream>(*loop, std::move(far), kLongestMessage));
     net::FrameStream& peer = *peers.back();
     peer.Start(
-        [&peer](ByteView frame) {
-          if (ControlTypeOf(frame) == ControlType::kFailure) peer.CloseAfterFlush();
+        [&peer, last](ByteView frame) {
+          if (ControlTypeOf(frame) == last) peer.CloseAfterFlush();
         },
         [](const Error&) {});
   }
@@ -146,6 +151,43 @@ TEST_F(FailureNoticeTest, TheRootStaysForARankOfANodeOfWhichAnotherHasCome) {
   EXPECT_TRUE(loop.Until([&] { return done; }));
 }
 
+// Seed 72048358 of the simulation: ranks of its node had gone to the root without it, or those of the nodes below it elsewhere.
+TEST_F(FailureNoticeTest, TheRootEndsTheStayOfALeaderOnceAllRanksHaveCome) {
+  const FailureNotice notice = Notice();
+  ComeToStay(3, "c");
+  Come(1, "b");
+  ASSERT_TRUE(loop.Until([&] { return children.all().size() == 1; }));
+  EXPECT_TRUE(peers.front()->open());
+  EXPECT_FALSE(done);
+  Come(2, "b");
+  EXPECT_TRUE(loop.Until([&] { return done && !peers.front()->open(); }));
+}
+
+TEST_F(FailureNoticeTest, ALeaderThatComesLastDoesNotStay) {
+  const FailureNotice notice = Notice();
+  Come(1, "b");
+  Come(2, "b");
+  ASSERT_TRUE(loop.Until([&] { return children.empty(); }));
+  ComeToStay(3, "c");
+  EXPECT_TRUE(loop.Until([&] { return done && !peers.back()->open(); }));
+}
+
+// Then the ranks that a root has may be all of another launch's size.
+TEST_F(FailureNoticeTest, ARootWithoutTheListOfNodesEndsNoStay) {
+  ArrivedRanks arrived{true, true, 2, 0, 1};
+  arrived.Count(HelloOf({PartyOf(0, "a", 2, 0, 1)}), true);
+  const FailureNotice notice(
+      *loop,
+      {.failure = {{Code::kDisagreement, "the ranks disagree on the size", ""}, 1, -1, ""},
+       .arrived = arrived,
+       .node = "a",
+       .late_nodes = seconds(60)},
+      nullptr, children, [this] { done = true; });
+  ComeToStay(3, "c");
+  loop.Settle();
+  EXPECT_TRUE(peers.back()->open());
+}
+
 // Also the one that it had not sent when it received the failure.
 TEST_F(FailureNoticeTest, ALeaderHandsOnTheHellosOfItsNodeWhileItStays) {
   auto [near, far] = net::SocketPair();
@@ -173,6 +215,28 @@ TEST_F(FailureNoticeTest, ALeaderHandsOnTheHellosOfItsNodeWhileItStays) {
   Come(2, "b", true);
   EXPECT_TRUE(loop.Until([&] { return done && closed; }));
   EXPECT_EQ(ranks, (std::vector{1, 2}));
+}
+
+TEST_F(FailureNoticeTest, ALeaderEndsItsStayAndThoseBelowItIfTheRootHasAllRanks) {
+  auto [near, far] = net::SocketPair();
+  net::FrameStream root(*loop, std::move(far), kLongestMessage);
+  bool closed = false;
+  root.Start([](ByteView) {}, [&](const Error&) { closed = true; });
+  ArrivedRanks arrived{false, true, 4, 3, 2};
+  arrived.Count(HelloOf({PartyOf(1, "b", 4, 0, 2)}), true);
+  const FailureNotice notice(*loop,
+                             {.failure = {{Code::kPeerLost, "rank 3 ended", ""}, 3, -1, ""},
+                              .from_above = true,
+                              .arrived = arrived,
+                              .late_nodes = seconds(60)},
+                             std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage),
+                             children, [this] { done = true; });
+  ComeToStay(3, "c");
+  loop.Settle();
+  EXPECT_TRUE(peers.back()->open());
+  EXPECT_FALSE(done);
+  root.Send(EncodeBare(ControlType::kAllKnow));
+  EXPECT_TRUE(loop.Until([&] { return done && closed && !peers.back()->open(); }));
 }
 
 // At a leader whose own hello is longer than the kernel's buffer for the process above, which does not read yet.

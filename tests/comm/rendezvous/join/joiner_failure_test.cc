@@ -298,6 +298,23 @@ TEST_F(JoinerFailureTest, AFollowerThatComesWhenTheRootHasGoneIsToldByItsLeader)
   EXPECT_TRUE(loop.Until([&] { return group[1].ended(); }));
 }
 
+// They had gone to the root without it. The root has all ranks then.
+TEST_F(JoinerFailureTest, ALeaderThatComesAfterItsFollowersHaveEndedDoesNotStayForThem) {
+  Make({"a", "b", "c", "c"});
+  SetAll([](JoinRequest& request) {
+    request.late_nodes = seconds(60);
+    request.leader_patience = milliseconds(10);
+  });
+  requests[1].self.agreement.launcher = "torchrun";
+  TestGroup group(loop, Without(2));
+  ASSERT_TRUE(loop.Until([&] { return group[1].ended() && group[2].ended(); }));
+  ASSERT_FALSE(group[0].ended()) << "it stays for rank 2";
+  TestRank late(*loop, requests[2]);
+  late.Start();
+  ASSERT_TRUE(loop.Until([&] { return late.ended() && group[0].ended(); }));
+  EXPECT_EQ(late.refused()->error, group[0].refused()->error);
+}
+
 TEST_F(JoinerFailureTest, ALeaderDoesNotWaitForItsFollowersForEver) {
   Make({"a", "b", "b"});
   requests[1].self.agreement.launcher = "torchrun";
