@@ -24,7 +24,7 @@ flooded() {
   local address job pid before resident highest=0 most=0 count attackers=()
   fresh
   step -N2 --ntasks-per-node=2 muster run --set liveness.suspect_after=2s --set liveness.dead_after=8s -- \
-    python3 "$here/python/store_clients.py" 12 "$dir" 2>"$dir/err" &
+    python3 "$here/python/store_clients.py" "$dir" 2>"$dir/err" &
   job=$!
   until_true 60 has_files "$dir/ranks" 4
   read -r -a address <"$dir/ranks/0"
@@ -33,7 +33,7 @@ flooded() {
   flood "$1" --user nobody gpu01 & attackers+=($!)
   flood "$1" --user nobody gpu02 & attackers+=($!)
   flood "$1" gpu04 & attackers+=($!)
-  for _ in {1..50}; do
+  while kill -0 "${attackers[@]}" 2>/dev/null; do
     count=$(descriptors_of "$pid")
     ((count <= highest)) || highest=$count
     count=$(resident_of "$pid")
@@ -41,6 +41,7 @@ flooded() {
     sleep 0.1
   done
   wait "${attackers[@]}"
+  touch "$dir/over"
   expect 'floods' "$(wc -l <"$dir/made")$(cat "$dir/flood.err")" 3
   wait "$job" || fail "the run failed: $(cat "$dir/err")"
   echo "    $1: $(xargs <"$dir/made") connections; $((highest - before)) descriptors, $((most - resident)) KiB," \

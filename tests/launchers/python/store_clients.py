@@ -1,8 +1,9 @@
 """A program of the group that uses the store's protocol by hand: connects, requests the number of keys, again and again.
 
-    store_clients.py SECONDS DIR
+    store_clients.py DIR
 
-Writes the store's address to DIR/ranks/RANK when it has been served once, and the longest wait to DIR/longest.RANK."""
+Writes the store's address to DIR/ranks/RANK when it has been served once. Ends when DIR/over is there, and writes the
+longest wait to DIR/longest.RANK."""
 
 import os
 import socket
@@ -27,13 +28,12 @@ if __name__ == "__main__":
     rank = os.environ["RANK"]
     place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     ask(place)
-    with open(f"{sys.argv[2]}/ranks/{rank}.new", "w", encoding="ascii") as file:
+    with open(f"{sys.argv[1]}/ranks/{rank}.new", "w", encoding="ascii") as file:
         file.write(f"{place[0]} {place[1]}\n")
-    os.rename(f"{sys.argv[2]}/ranks/{rank}.new", f"{sys.argv[2]}/ranks/{rank}")
-    until = time.monotonic() + float(sys.argv[1])
+    os.rename(f"{sys.argv[1]}/ranks/{rank}.new", f"{sys.argv[1]}/ranks/{rank}")
     longest = 0
-    while time.monotonic() < until:
+    while not os.path.exists(f"{sys.argv[1]}/over"):
         longest = max(longest, ask(place))
         time.sleep(0.05)
-    with open(f"{sys.argv[2]}/longest.{rank}", "w", encoding="ascii") as file:
+    with open(f"{sys.argv[1]}/longest.{rank}", "w", encoding="ascii") as file:
         file.write(f"{longest:.3f}\n")
