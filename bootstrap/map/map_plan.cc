@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/config/text/quote.h"
+#include "bootstrap/process/descendants.h"
 
 namespace muster::map {
 namespace {
@@ -16,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDefaultOutput = "muster-map";
 constexpr uint64_t kMostShown = 10;
+constexpr Duration kDiskTime = std::chrono::minutes(1);
 constexpr auto kOwnVariables =
     std::to_array<std::string_view>({"MUSTER_ITEM", "MUSTER_ITEM_INDEX", "MUSTER_ITEM_KEY", "MUSTER_ITEM_DIR",
                                      "MUSTER_ITEM_ATTEMPT", "MUSTER_SLOT", "PWD"});
@@ -143,8 +145,11 @@ Result<MapPlan> MakeMapPlan(const config::EffectiveConfig& effective,
   plan.options.retries = config.map.retries;
   plan.options.retry_poisoned = config.map.retry_failed;
   plan.options.classes = plan.items->classes();
-  // Until then the program may be at work.
-  if (config.map.timeout) plan.options.timeout = *config.map.timeout + config.run.grace;
+  // Until then the program may be at work, and the disk may store what it has written.
+  if (config.map.timeout) plan.options.timeout = *config.map.timeout + config.run.grace + kDiskTime;
+  plan.options.end_children = [] {
+    static_cast<void>(process::KillDescendants(Deadline::After(std::chrono::seconds(1))));
+  };
   WarnOfRelativePaths(plan);
   return plan;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -25,10 +26,12 @@ constexpr size_t kClassesAtOnce = 1 << 20;
 // State shared by the caller's threads and the group's thread, which calls Receive and Fail, perhaps after the
 // end of the member.
 struct Shared {
-  Shared(RootLink& its_link, uint32_t its_map) : link(its_link), map(its_map) {}
+  Shared(RootLink& its_link, uint32_t its_map, std::function<void()> children)
+      : link(its_link), map(its_map), end_children(std::move(children)) {}
 
   RootLink& link;
   const uint32_t map;
+  const std::function<void()> end_children;
   std::mutex mutex;
   std::condition_variable changed;
   bool opened = false;
@@ -116,16 +119,21 @@ struct Shared {
   }
 
   // No thread can be made to leave the caller's code.
-  [[noreturn]] static void End(uint64_t item) {
+  [[noreturn]] void End(uint64_t item) const {
     LogError("this process ends: item {} of the map is out of time, and goes to another rank", item);
+    if (end_children) end_children();
     _exit(ExitStatus(Code::kDeadline));
   }
 };
 
 class GroupMember : public Member {
  public:
-  GroupMember(RootLink& link, std::unique_ptr<RootLink> own_link, uint32_t map)
-      : own_link_(std::move(own_link)), link_(link), map_(map) {
+  GroupMember(RootLink& link, std::unique_ptr<RootLink> own_link, uint32_t map,
+              std::function<void()> end_children)
+      : own_link_(std::move(own_link)),
+        link_(link),
+        map_(map),
+        shared_(std::make_shared<Shared>(link, map, std::move(end_children))) {
     link_.SetListener({[shared = shared_](ByteView message) { shared->Receive(message); },
                        [shared = shared_](const Error& error) { shared->Fail(error); }});
   }
@@ -265,7 +273,7 @@ class GroupMember : public Member {
   const std::unique_ptr<RootLink> own_link_;  // in a world of one
   RootLink& link_;
   const uint32_t map_;
-  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>(link_, map_);
+  const std::shared_ptr<Shared> shared_;
   bool unsent_ = false;  // results that may still be in this process
 };
 
@@ -287,7 +295,7 @@ Result<std::unique_ptr<Member>> Member::Join(Group& group, const Identity& ident
     MUSTER_TRY(own_link, LocalRoot::Start(group.roster()));
     link = own_link.get();
   }
-  auto member = std::make_unique<GroupMember>(*link, std::move(own_link), number);
+  auto member = std::make_unique<GroupMember>(*link, std::move(own_link), number, options.end_children);
   MUSTER_CHECK(member->Join(identity, options, group.rank() == 0, deadline));
   return member;
 }

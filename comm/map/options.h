@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Options {
   // Class of each item, by its number: 0 to kMostClasses - 1; higher ones count as the last. Items of a class
   // take about equally long. Empty: one class. Rank 0's value counts.
   Bytes classes{};
+
+  // Called on a thread of the group's before the process ends by itself because an item is out of time. May be empty.
+  std::function<void()> end_children{};
 
   // At most until then, if it is known. Zero would mean unknown.
   void EndBefore(Deadline latest) {

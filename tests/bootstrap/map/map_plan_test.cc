@@ -60,10 +60,10 @@ TEST(MapPlan, IsTheSameWorkForTheSameItemsAndCommand) {
   EXPECT_EQ(one.subject, "x {item}");
 }
 
-TEST(MapPlan, GivesTheRootTheTimeThatAnAttemptMayTake) {
+TEST(MapPlan, GivesTheRootTheTimeThatAnAttemptAndItsDiskMayTake) {
   EXPECT_EQ(Plan({"map.items=[a]"}, {"x"})->options.timeout, Duration::zero());
   EXPECT_EQ(Plan({"map.items=[a]", "map.timeout=60", "run.grace=5"}, {"x"})->options.timeout,
-            std::chrono::seconds(65));
+            std::chrono::seconds(65 + 60));
 }
 
 TEST(MapPlan, WarnsOfAFileThatTheProgramWillNotFind) {
