@@ -40,6 +40,11 @@ RecordKeys::RecordKeys(Cipher cipher, const SecretKey& key, uint64_t records_per
   prepared_.emplace(cipher_, key_);
 }
 
+RecordKeys::RecordKeys(const RecordKeys& other)
+    : RecordKeys(other.cipher_, other.key_, other.records_per_key_) {
+  number_ = other.number_;
+}
+
 void RecordKeys::Next() {
   if (++number_ % records_per_key_ != 0) return;
   key_ = DeriveKey(key_.view(), {AsBytes("muster next record key")});
@@ -58,10 +63,6 @@ bool RecordOpener::Open(ByteView record, uint8_t* plaintext) {
   }
   keys_.Next();
   return true;
-}
-
-bool RecordOpener::Peek(ByteView record, uint8_t* plaintext) const {
-  return !broken_ && keys_.key().Open(keys_.number(), record, plaintext);
 }
 
 }  // namespace muster::auth

@@ -41,6 +41,8 @@ inline constexpr uint64_t kRecordsPerKey = uint64_t{1} << 22;
 class RecordKeys {
  public:
   RecordKeys(Cipher cipher, const SecretKey& key, uint64_t records_per_key);
+  RecordKeys(const RecordKeys& other);
+  RecordKeys& operator=(const RecordKeys&) = delete;
 
   const AeadKey& key() const { return *prepared_; }
   uint64_t number() const { return number_; }
@@ -66,6 +68,7 @@ class RecordSealer {
   RecordKeys keys_;
 };
 
+// A copy goes on by itself, to look at records that this one opens later.
 class RecordOpener {
  public:
   RecordOpener(Cipher cipher, const SecretKey& key, uint64_t records_per_key = kRecordsPerKey)
@@ -74,8 +77,6 @@ class RecordOpener {
   // The records must come in the order they were sealed in. Writes record.size() - kSealOverhead bytes. After
   // false every call fails: the connection is unusable. `plaintext` may be `record`.
   [[nodiscard]] bool Open(ByteView record, uint8_t* plaintext);
-  // True if `record` is the next one; it still is afterwards.
-  [[nodiscard]] bool Peek(ByteView record, uint8_t* plaintext) const;
 
  private:
   RecordKeys keys_;

@@ -29,8 +29,8 @@ struct SocketCore {
   // There the connections, the listeners and the epoll descriptor are the parent's.
   bool InForkedChild() const { return ForkDepth() != fork_depth; }
   ProgressEngineOptions engine_options(const std::atomic<bool>* closed) const {
-    return {options.patience,        options.cause_grace,  spin,
-            options.timeouts.latest, /*sole_reader=*/true, closed};
+    return {options.patience,        options.cause_grace,       spin,
+            options.timeouts.latest, /*peer_has_left=*/nullptr, closed};
   }
 };
 

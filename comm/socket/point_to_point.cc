@@ -101,9 +101,13 @@ Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Ca
 Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout, bool& alone) {
   const Counted counted(calls_);
   const Call unnumbered = CallFor(communicator_, Operation::kSend, buffer);
-  return InTurn(PeerAt(to).send, to, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
+  Peer& peer = PeerAt(to);
+  return InTurn(peer.send, to, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
+    const PeerHasLeft peer_has_left = [&peer](const Connection& connection) {
+      return peer.receive.IfIdle([&] { return connection.HoldsLeave(); });
+    };
     ProgressEngineOptions options = core_.engine_options(&closed_);
-    options.sole_reader = false;
+    options.peer_has_left = &peer_has_left;
     ProgressEngine engine(connections_, nullptr, options);
     engine.Begin(call, timeout, deadline);
     engine.Send(to, {static_cast<const uint8_t*>(buffer.data), buffer.bytes()});

@@ -42,6 +42,12 @@ class PointToPoint {
     std::optional<uint64_t> Enter(Deadline deadline, const std::atomic<bool>& closed);
     void Leave();
     void WakeAll();
+    // The result of `body`, unless a call is at work: then false. None begins meanwhile.
+    template <typename Body>
+    bool IfIdle(const Body& body) {
+      const std::lock_guard lock(mutex_);
+      return !busy_ && body();
+    }
 
    private:
     std::mutex mutex_;

@@ -15,7 +15,7 @@ CurrentCall::CurrentCall(ConnectionSet& connections, CallHistory* history,
       group_(connections.mesh().group()),
       latest_(options.latest),
       closed_(options.closed),
-      failures_(connections, call_, options.cause_grace, options.sole_reader),
+      failures_(connections, call_, options.cause_grace, options.peer_has_left),
       stall_monitor_(connections.mesh(), history, options.patience) {}
 
 void CurrentCall::Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline) {

@@ -23,9 +23,9 @@ struct ProgressEngineOptions {
   Duration patience = std::chrono::milliseconds(500);
   Duration cause_grace = std::chrono::seconds(2);
   bool spin = false;
-  Deadline latest = Deadline::Never();        // no wait beyond this, unless it has passed
-  bool sole_reader = true;                    // no other thread receives on the set's connections
-  const std::atomic<bool>* closed = nullptr;  // set: calls that wait end with kUsage; may be null
+  Deadline latest = Deadline::Never();         // no wait beyond this, unless it has passed
+  const PeerHasLeft* peer_has_left = nullptr;  // null: no other thread receives on the set's connections
+  const std::atomic<bool>* closed = nullptr;   // set: calls that wait end with kUsage; may be null
 };
 
 class CurrentCall {

@@ -100,14 +100,22 @@ tl::unexpected<Error> PeerFailures::Fail(const Error& error) {
 
 // A broken connection may still hold the leave message that explains it.
 bool PeerFailures::LeftProperly(Connection& connection) const {
-  if (!sole_reader_) return connection.PeekLeave();
+  if (peer_has_left_ != nullptr) return (*peer_has_left_)(connection);
   return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kLeave;
 }
 
 void PeerFailures::Lose(int peer, std::string message, bool ended) {
   if (!IsLost(peer)) lost_.push_back(peer);
   if (loss_) return;
-  loss_ = Loss{Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_), ended};
+  loss_ = Loss{Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_), ended, peer};
+}
+
+// A Recv may have come to the leave message since, or have finished with the message in front of it.
+tl::unexpected<Error> PeerFailures::FailLost() {
+  if (loss_->ended) return FailEnded(loss_->error);
+  const Connection* connection = peer_has_left_ != nullptr ? connections_.Existing(loss_->peer) : nullptr;
+  const bool left = connection != nullptr && (*peer_has_left_)(*connection);
+  return left ? FailEnded(LeftError(loss_->peer)) : Fail(loss_->error);
 }
 
 std::string PeerFailures::Own() const { return DescribeRank(group_.roster(), group_.rank()); }

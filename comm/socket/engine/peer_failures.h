@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,15 +26,19 @@
 
 namespace muster::socket {
 
+// Of a broken connection: whether its peer has left. False also if that cannot be decided now.
+using PeerHasLeft = std::function<bool(const Connection&)>;
+
 class PeerFailures {
  public:
-  // `call`: the call at work. `sole_reader`: no other thread receives on the connections of `connections`. Both outlive this.
-  PeerFailures(ConnectionSet& connections, const Call& call, Duration cause_grace, bool sole_reader)
+  // `call`: the call at work. `peer_has_left`: as ProgressEngineOptions. All outlive this.
+  PeerFailures(ConnectionSet& connections, const Call& call, Duration cause_grace,
+               const PeerHasLeft* peer_has_left)
       : connections_(connections),
         call_(call),
         group_(connections.mesh().group()),
         cause_grace_(cause_grace),
-        sole_reader_(sole_reader) {}
+        peer_has_left_(peer_has_left) {}
 
   // Peers are ranks of the communicator.
   Status OnEvent(PeerStream& stream, StreamEvent event);
@@ -57,7 +62,7 @@ class PeerFailures {
   bool IsLost(int peer) const { return std::ranges::find(lost_, peer) != lost_.end(); }
   bool any_lost() const { return loss_.has_value(); }
   Deadline report_at() const { return loss_ ? loss_->report_at : Deadline::Never(); }
-  tl::unexpected<Error> FailLost() { return loss_->ended ? FailEnded(loss_->error) : Fail(loss_->error); }
+  tl::unexpected<Error> FailLost();
   void Postpone(Duration stall) {
     if (loss_) loss_->report_at = Postponed(loss_->report_at, stall);
   }
@@ -72,6 +77,7 @@ class PeerFailures {
     Error error;
     Deadline report_at = Deadline::Never();
     bool ended = false;  // it has left, or of a Recv no process listens in its place
+    int peer = -1;
   };
 
   void Lose(int peer, std::string message, bool ended = false);
@@ -86,7 +92,7 @@ class PeerFailures {
   const Call& call_;
   Group& group_;
   const Duration cause_grace_;
-  const bool sole_reader_;
+  const PeerHasLeft* const peer_has_left_;
   std::optional<Loss> loss_;
   std::vector<int> lost_;
   bool of_this_call_alone_ = false;

@@ -32,6 +32,21 @@ void Attach(msghdr& message, Ancillary& ancillary, int descriptor) {
 
 }  // namespace
 
+Bytes Unread(int fd, ByteView read_ahead) {
+  constexpr size_t kFirst = size_t{64} * 1024;
+  for (size_t room = kFirst;; room *= 2) {
+    Bytes bytes(read_ahead.size() + room);
+    std::ranges::copy(read_ahead, bytes.begin());
+    ssize_t got = -1;
+    do {
+      got = recv(fd, bytes.data() + read_ahead.size(), room, MSG_DONTWAIT | MSG_PEEK);
+    } while (got < 0 && errno == EINTR);
+    if (got == static_cast<ssize_t>(room)) continue;
+    bytes.resize(read_ahead.size() + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    return bytes;
+  }
+}
+
 Connection::Connection(ProvenLink link) : fd_(std::move(link.fd)) {
   if (fd_) CloseInForkedChildren(fd_.get());
   if (link.keys) sealed_ = std::make_unique<RecordStream>(*link.keys);
@@ -166,16 +181,19 @@ Flow Connection::ReadPayload(std::span<uint8_t> into, size_t& got) {
   return Flow::kDone;
 }
 
-bool Connection::PeekLeave() const {
-  FrameBytes bytes{};
-  if (sealed_) {
-    if (!sealed_->PeekHeader(fd_.get(), bytes)) return false;
-  } else {
-    const ssize_t got = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_PEEK);
-    if (got != static_cast<ssize_t>(bytes.size())) return false;
+bool Connection::HoldsLeave() const {
+  if (header_) return header_->kind == FrameKind::kLeave;
+  if (sealed_) return sealed_->HoldsLeave(fd_.get());
+  const Bytes unread = Unread(fd_.get(), {buffer_.data() + begin_, end_ - begin_});
+  ByteView rest = unread;
+  while (rest.size() >= kFrameHeaderBytes) {
+    const std::optional<Frame> frame = DecodeFrame(rest.first<kFrameHeaderBytes>());
+    if (!frame) return false;
+    if (frame->kind == FrameKind::kLeave) return true;
+    rest = rest.subspan(kFrameHeaderBytes);
+    rest = rest.subspan(std::min<uint64_t>(rest.size(), frame->payload));
   }
-  const std::optional<Frame> frame = DecodeFrame(bytes);
-  return frame && frame->kind == FrameKind::kLeave;
+  return false;
 }
 
 void Connection::SendLeave(uint64_t communicator) {

@@ -54,6 +54,9 @@ struct OutgoingMessage {
   }
 };
 
+// The bytes that a receiver has before it: `read_ahead`, then those in the kernel's buffer, where they stay.
+Bytes Unread(int fd, ByteView read_ahead);
+
 class RecordStream;
 
 class Connection {
@@ -82,8 +85,9 @@ class Connection {
   // The name of the private directory in which one end of a Unix socket is bound; empty over TCP.
   std::string PrivateDirectoryName() const;
 
-  // True if the next message in the kernel's buffer is a leave message; for a sender, which may not read.
-  bool PeekLeave() const;
+  // True if the unread messages, of which there may be any number, end in a leave message. They stay unread. Receives,
+  // between two messages: copies all that is unread, so it is for a connection that is broken.
+  bool HoldsLeave() const;
   // Notifies the peer that nothing will follow. Best effort: the connection is closed in any case.
   void SendLeave(uint64_t communicator);
 

@@ -107,7 +107,6 @@ Flow RecordStream::Need(int fd, size_t bytes, size_t read_ahead) {
 bool RecordStream::Open(size_t record_bytes, uint8_t* into) {
   const ByteView record(in_.get() + in_begin_, record_bytes);
   in_begin_ += record_bytes;
-  const std::lock_guard lock(opening_);
   return opener_.Open(record, into);
 }
 
@@ -143,12 +142,28 @@ Flow RecordStream::ReadPayload(int fd, std::span<uint8_t> into, size_t& got) {
   return Flow::kDone;
 }
 
-bool RecordStream::PeekHeader(int fd, FrameBytes& into) {
-  std::array<uint8_t, kHeaderRecord> record{};
-  const ssize_t got = recv(fd, record.data(), record.size(), MSG_DONTWAIT | MSG_PEEK);
-  if (got != static_cast<ssize_t>(record.size())) return false;
-  const std::lock_guard lock(opening_);
-  return opener_.Peek(record, into.data());
+bool RecordStream::HoldsLeave(int fd) const {
+  const Bytes unread = Unread(fd, {in_.get() + in_begin_, in_end_ - in_begin_});
+  auth::RecordOpener opener = opener_;
+  Bytes plain(kRecordBytes);
+  ByteView rest = unread;
+  uint64_t payload_left = 0;
+  for (;;) {
+    const bool header = payload_left == 0;
+    const size_t bytes = header ? kFrameHeaderBytes : std::min<uint64_t>(kRecordBytes, payload_left);
+    const size_t record_bytes = bytes + auth::kSealOverhead;
+    if (rest.size() < record_bytes || !opener.Open(rest.first(record_bytes), plain.data())) return false;
+    rest = rest.subspan(record_bytes);
+    if (!header) {
+      payload_left -= bytes;
+      continue;
+    }
+    const std::optional<Frame> frame =
+        DecodeFrame(std::span<const uint8_t, kFrameHeaderBytes>(plain.data(), kFrameHeaderBytes));
+    if (!frame) return false;
+    if (frame->kind == FrameKind::kLeave) return true;
+    payload_left = frame->payload;
+  }
 }
 
 }  // namespace muster::socket

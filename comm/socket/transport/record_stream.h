@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 
 #include "comm/auth/data_seal.h"
@@ -45,8 +44,8 @@ class RecordStream {
   // The length that the header has announced; ReadPayload then gives that number of bytes.
   void BeginPayload(uint64_t bytes) { payload_left_ = bytes; }
   Flow ReadPayload(int fd, std::span<uint8_t> into, size_t& got);
-  // True if the next record in the kernel's buffer is a header; it stays there. For a sender.
-  bool PeekHeader(int fd, FrameBytes& into);
+  // As Connection's, between two messages.
+  bool HoldsLeave(int fd) const;
 
  private:
   void SealNext(const OutgoingMessage& message, size_t available);
@@ -62,7 +61,6 @@ class RecordStream {
   size_t out_end_ = 0;
   size_t out_holds_ = 0;  // bytes of the message in what is in out_
 
-  std::mutex opening_;  // a sender may peek
   auth::RecordOpener opener_;
   std::unique_ptr<uint8_t[]> in_;
   size_t in_capacity_ = 0;

@@ -203,6 +203,36 @@ TEST(SendRecv, ToAPeerThatLeftFailsAlone) {
   }
 }
 
+// A message that the rank sent before it left does not hide the leave message behind it, whether it is received first or
+// not at all.
+TEST(SendRecv, ToAPeerThatSentAndLeftFailsAlone) {
+  for (const Protect protect : {Protect::kControl, Protect::kAll}) {
+    for (const std::vector<int>& layout : {BlockLayout({3}), BlockLayout({1, 2})}) {
+      // The last one is longer than what is read ahead, and goes into the window of a TCP connection.
+      for (const auto& [received, count] :
+           {std::pair<bool, size_t>(true, 3), std::pair<bool, size_t>(false, 3),
+            std::pair<bool, size_t>(false, 5'000)}) {
+        SCOPED_TRACE(fmt::format("protect {} nodes {} received {} count {}", static_cast<int>(protect),
+                                 layout.back() + 1, received, count));
+        SocketOptions options = Impatient();
+        options.protect = protect;
+        FakeWorld world(layout, options);
+        Pass(world, 0, 1);
+        EXPECT_EQ(MessageOf(SendNumbers(world.at(0), 1, count, 0)), "");
+        world.Leave(0);
+        if (received) ExpectNumbers(world.at(1), 0, count, 0);
+        const Bytes bytes(size_t{32} << 20);
+        const Status status =
+            world.at(1).Send(HostBuffer(std::span(bytes)), 0, {.timeout = std::chrono::seconds(20)});
+        EXPECT_EQ(MessageOf(status), "rank 0 on gpu01 left the group before Send #1 u8[33554432]");
+        EXPECT_EQ(world.state().failure(), std::nullopt);
+        if (!received) ExpectNumbers(world.at(1), 0, count, 0);
+        Pass(world, 1, 2);
+      }
+    }
+  }
+}
+
 // It may be there, behind a firewall, and wait for the message.
 TEST(SendRecv, ToAPeerOfAnotherNodeThatRefusesTheConnectionFailsTheGroup) {
   FakeWorld world(BlockLayout({1, 2}), Impatient());

@@ -68,7 +68,7 @@ TEST_F(ConnectionTest, MovesMoreThanTheKernelHoldsInPieces) {
 
 TEST_F(ConnectionTest, SaysGoodbyeBetweenMessagesOnly) {
   theirs_->SendLeave(7);
-  EXPECT_TRUE(ours_->PeekLeave());
+  EXPECT_TRUE(ours_->HoldsLeave());
   EXPECT_EQ(ours_->ReadHeader(), Flow::kDone);
   EXPECT_EQ(ours_->header().kind, FrameKind::kLeave);
   EXPECT_EQ(ours_->header().call.communicator, 7U);
@@ -81,7 +81,7 @@ TEST_F(ConnectionTest, SaysGoodbyeBetweenMessagesOnly) {
   ours_->SendLeave(7);
   EXPECT_EQ(theirs_->ReadHeader(), Flow::kDone);
   EXPECT_EQ(theirs_->header().kind, FrameKind::kData);
-  EXPECT_FALSE(theirs_->PeekLeave());
+  EXPECT_FALSE(theirs_->HoldsLeave());
 }
 
 TEST_F(ConnectionTest, TakesGarbageForABrokenConnection) {

@@ -248,9 +248,36 @@ TEST_P(RecordStreamTest, ACutIsNoGoodbye) {
   Drain(wire);
   ASSERT_EQ(wire.size(), kHeaderRecord);
   EXPECT_EQ(send(feed_.get(), wire.data(), wire.size(), MSG_NOSIGNAL), static_cast<ssize_t>(wire.size()));
-  EXPECT_TRUE(receiver_->PeekLeave());
+  EXPECT_TRUE(receiver_->HoldsLeave());
   EXPECT_EQ(receiver_->ReadHeader(), Flow::kDone);
   EXPECT_EQ(receiver_->header().kind, FrameKind::kLeave);
+}
+
+// Behind records of payload, whether they have been read ahead or not.
+TEST_P(RecordStreamTest, AGoodbyeIsFoundBehindUnreadMessages) {
+  const Bytes payload = Pattern(70'000);
+  Bytes wire;
+  for (int i = 0; i < 2; ++i) {
+    OutgoingMessage message = Message(1, i == 0 ? ByteView() : ByteView(payload));
+    EXPECT_EQ(sender_->Send(message), Flow::kDone);
+    Drain(wire);
+  }
+  const size_t messages = wire.size();
+  sender_->SendLeave(7);
+  Drain(wire);
+  const auto feed = [&](size_t begin, size_t end) {
+    const ByteView part = ByteView(wire).subspan(begin, end - begin);
+    EXPECT_EQ(send(feed_.get(), part.data(), part.size(), MSG_NOSIGNAL), static_cast<ssize_t>(part.size()));
+  };
+  feed(0, messages);
+  EXPECT_FALSE(receiver_->HoldsLeave());
+  feed(messages, wire.size() - 1);
+  EXPECT_FALSE(receiver_->HoldsLeave());
+  feed(wire.size() - 1, wire.size());
+  EXPECT_TRUE(receiver_->HoldsLeave());
+  EXPECT_EQ(receiver_->ReadHeader(), Flow::kDone) << "and reads 4 KiB ahead";
+  receiver_->FinishMessage();
+  EXPECT_TRUE(receiver_->HoldsLeave());
 }
 
 TEST_P(RecordStreamTest, AForgedGoodbyeIsNone) {
@@ -265,7 +292,7 @@ TEST_P(RecordStreamTest, AForgedGoodbyeIsNone) {
   Drain(wire);
   wire.resize(kHeaderRecord);
   EXPECT_EQ(send(feed_.get(), wire.data(), wire.size(), MSG_NOSIGNAL), static_cast<ssize_t>(wire.size()));
-  EXPECT_FALSE(receiver_->PeekLeave());
+  EXPECT_FALSE(receiver_->HoldsLeave());
   EXPECT_EQ(receiver_->ReadHeader(), Flow::kTampered);
 }
 
