@@ -89,6 +89,10 @@ Status BlockedWait::Serve() {
   const bool woken = wait_set_.DrainWaker();
   if (wait_set_.doorbell_rang()) awaited_->Drain();
   for (const int peer : wait_set_.ended_peers()) MUSTER_CHECK(NoticeEnd(peer));
+  // Such a peer never takes the message that this rank is to pass on. Without this, poll(2) returns again immediately.
+  for (const PeerStream* stream : wait_set_.closed_streams()) {
+    MUSTER_CHECK(call_.failures().OnClosed(stream->rank(), *stream->connection()));
+  }
   MUSTER_CHECK(mover_.AdvanceReady(wait_set_.ready_streams()));
   return wait_set_.mesh_ready() || woken ? mover_.AdvanceUnconnected() : Status();
 }

@@ -10,6 +10,12 @@
 #include "comm/system/pipe.h"
 
 namespace muster::socket {
+namespace {
+
+// Of a stream whose message follows one that has not come.
+constexpr short kClosedOnly = POLLRDHUP;
+
+}  // namespace
 
 Status WaitSet::AddWaker() {
   if (!waker_) waker_ = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -36,7 +42,8 @@ void WaitSet::Prepare() {
 
 void WaitSet::Add(PeerStream& stream) {
   // A rank that only sends must also detect that its peer has gone: POLLERR and POLLHUP need no request.
-  const int events = (stream.MaySend() ? POLLOUT : 0) | (stream.WantsToReceive() ? POLLIN : 0);
+  int events = (stream.MaySend() ? POLLOUT : 0) | (stream.WantsToReceive() ? POLLIN : 0);
+  if (events == 0) events = kClosedOnly;
   polled_.push_back({stream.connection()->fd(), static_cast<short>(events), 0});
   streams_.push_back(&stream);
 }
@@ -48,12 +55,14 @@ void WaitSet::AddEndOf(int peer, int descriptor) {
 
 int WaitSet::Poll(Deadline wake) {
   ready_streams_.clear();
+  closed_streams_.clear();
   ended_peers_.clear();
   const int ready = poll(polled_.data(), polled_.size(), wake.PollMilliseconds());
   if (ready <= 0) return ready;
   const pollfd* at = polled_.data() + kCount;
   for (PeerStream* stream : streams_) {
-    if ((at++)->revents != 0) ready_streams_.push_back(stream);
+    if (at->revents != 0) (at->events == kClosedOnly ? closed_streams_ : ready_streams_).push_back(stream);
+    ++at;
   }
   for (const int peer : peers_) {
     if ((at++)->revents != 0) ended_peers_.push_back(peer);

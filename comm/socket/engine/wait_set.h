@@ -45,6 +45,8 @@ class WaitSet {
   // True if the waker woke this rank.
   bool DrainWaker();
   const std::vector<PeerStream*>& ready_streams() const { return ready_streams_; }
+  // Those that can do nothing yet, and whose peer has closed its connection.
+  const std::vector<PeerStream*>& closed_streams() const { return closed_streams_; }
   const std::vector<int>& ended_peers() const { return ended_peers_; }
 
  private:
@@ -57,6 +59,7 @@ class WaitSet {
   std::vector<PeerStream*> streams_;
   std::vector<int> peers_;
   std::vector<PeerStream*> ready_streams_;
+  std::vector<PeerStream*> closed_streams_;
   std::vector<int> ended_peers_;
 };
 

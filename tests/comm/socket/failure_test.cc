@@ -2,6 +2,9 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
+
+#include <thread>
 
 #include "tests/comm/socket/failure_checks.h"
 
@@ -173,6 +176,45 @@ TEST(Leave, OfASplitCommunicatorIsNoticedWithoutAConnection) {
                   Each(left));
       EXPECT_EQ(world.state().failure()->code, Code::kPeerLost);
     }
+  }
+}
+
+Duration ProcessorTimeOfThread() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+// Rank 2 passes on to rank 3 what comes from rank 0, which is not in the call yet.
+TEST(Leave, IsNoticedByARankThatHasNothingToSendYet) {
+  for (const std::vector<int>& layout : {BlockLayout({4}), BlockLayout({1, 1, 1, 1})}) {
+    SocketOptions options = Impatient();
+    options.patience = std::chrono::minutes(1);  // no inquiry reports it
+    options.cause_grace = milliseconds(500);
+    options.shared_memory = false;
+    FakeWorld world(layout, options);
+    std::vector<uint8_t> data(size_t{64} * 1024);
+    world.Run([&](Communicator& c) {
+      std::vector<uint8_t> own(data.size());
+      ASSERT_EQ(MessageOf(c.Broadcast(std::span(own), 0)), "");
+    });
+    world.Leave(3);
+    Status status;
+    Duration used{};
+    Duration took{};
+    std::thread caller([&] {
+      const Duration before = ProcessorTimeOfThread();
+      const auto began = Clock::now();
+      status = world.at(2).Broadcast(std::span(data), 0, {.timeout = std::chrono::seconds(10)});
+      took = Clock::now() - began;
+      used = ProcessorTimeOfThread() - before;
+    });
+    caller.join();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, fmt::format("rank 3 on {} left the group before Broadcast #2 u8[65536]",
+                                                  layout.back() == 0 ? "gpu01" : "gpu04"));
+    EXPECT_EQ(status.error().code, Code::kPeerLost);
+    EXPECT_LT(used, took / 4) << "it sleeps";
   }
 }
 
