@@ -151,6 +151,26 @@ class Judgement {
     }
   }
 
+  void JudgeAnswers() {
+    for (const Outcome& outcome : outcomes_) {
+      const Answers& answers = outcome.answers;
+      if (!answers.asked) continue;
+      const Launch& launch = scenario_.launches[static_cast<size_t>(PlanOf(outcome).launch)];
+      if (answers.owner >= 0 && answers.owner != launch.owner)
+        Add(fmt::format("mistaken: {}: rank {} instead of {}", Name(outcome), answers.owner, launch.owner));
+      const Damage& damage = DamageOf(outcome);
+      // After the last round the ranks leave: a process that has ended has no connection, and no answer of its own.
+      if (damage.causes != 0 || !damage.whole || launch.ask_round == launch.rounds) continue;
+      if (answers.missing > 0 || !answers.whole || answers.reports != launch.world_size ||
+          answers.survey > kSurveyPatience || answers.owner != launch.owner) {
+        Add(fmt::format("unanswered: {}: {} missing; {} of {} ranks in {} ms{}; owner {} instead of {}",
+                        Name(outcome), answers.missing, answers.reports, launch.world_size,
+                        answers.survey / std::chrono::milliseconds(1),
+                        answers.whole ? "" : ", without the root", answers.owner, launch.owner));
+      }
+    }
+  }
+
   // The members of one group have one roster, of one launch, with all of its ranks.
   void JudgeGroups() {
     std::map<std::pair<std::string, int>, const Outcome*> ranks;
@@ -387,6 +407,7 @@ std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcom
   judgement.JudgeAccepted();
   judgement.JudgeReports();
   judgement.JudgePowerFailures();
+  judgement.JudgeAnswers();
   judgement.JudgeGroups();
   return judgement.Take();
 }

@@ -123,7 +123,9 @@ Status RunRounds(const Launch& launch, Group& group, Outcome& outcome) {
     }
     ++outcome.rounds;
   }
-  return group.Leave(Deadline::After(launch.gather));
+  if (launch.leave_within == Duration::zero()) return group.Leave(Deadline::After(launch.gather));
+  if (group.rank() % 2 == 1) Work(group, launch.pause);
+  return group.Leave(Deadline::After(launch.leave_within));
 }
 
 }  // namespace

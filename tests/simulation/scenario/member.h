@@ -12,6 +12,18 @@
 
 namespace muster::simulation {
 
+inline constexpr Duration kSurveyPatience = std::chrono::seconds(1);
+
+// To the questions of a supervisor.
+struct Answers {
+  bool asked = false;
+  int missing = 0;     // answers
+  Duration survey{};   // its time
+  int reports = 0;     // ranks that are not silent
+  bool whole = false;  // the root has answered
+  int owner = -1;      // a rank; -1: none
+};
+
 struct Outcome {
   Process* process = nullptr;  // null: not started
   bool formed = false;
@@ -27,6 +39,7 @@ struct Outcome {
   bool left = false;             // in order
   bool is_root = false;          // of a formed group of supervisors
   std::set<int> reported{};      // at the root: ranks whose end it knows
+  Answers answers{};
   bool ended = false;
   Time began{};
   Time ended_at{};

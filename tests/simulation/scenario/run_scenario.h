@@ -16,7 +16,7 @@ struct Invariant {
   std::string_view prefix;
   std::string_view sentence;
 };
-inline constexpr std::array<Invariant, 16> kInvariants = {{
+inline constexpr std::array<Invariant, 18> kInvariants = {{
     {"hangs", "every process ends by its deadline"},
     {"fails without a fault", "a launch without faults forms its group, works and leaves"},
     {"disagree", "the ranks of a group report the same first failure"},
@@ -29,6 +29,9 @@ inline constexpr std::array<Invariant, 16> kInvariants = {{
     {"lingers",
      "the root ends without a wait for exit reports of nodes that lost power, and of ranks that never had "
      "the roster unless a node above them lost power"},
+    {"unanswered",
+     "a survey of a launch without faults has all ranks within its patience, and a question has its answer"},
+    {"mistaken", "no rank is taken for the owner of another one's connection"},
     {"merged", "the members of a group are the ranks of one launch, and know each other"},
     {"twice", "a rank is one process"},
     {"admitted", "no process takes part without proof, and strangers learn nothing"},

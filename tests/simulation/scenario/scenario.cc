@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "comm/base/parse.h"
 #include "tests/simulation/scenario/stranger.h"
@@ -20,6 +21,8 @@ constexpr uint64_t kTrees = uint64_t{4} << 32;
 constexpr uint64_t kSubtrees = uint64_t{5} << 32;
 constexpr uint64_t kReports = uint64_t{6} << 32;
 constexpr uint64_t kMessages = uint64_t{7} << 32;
+// No seed of kFound (search/search.cc) draws questions.
+constexpr uint64_t kQuestions = uint64_t{204} << 32;
 
 Machines MakeMachines(Random& random) {
   Machines machines;
@@ -168,6 +171,26 @@ void KillLeaderAtMessage(Scenario& scenario) {
   scenario.faults.push_back(fault);
 }
 
+// In a fifth. A group whose root has retired detects no failure: only undisturbed launches have that.
+void AskQuestions(Scenario& scenario) {
+  Random random(scenario.seed ^ kQuestions);
+  if (!random.Chance(0.2)) return;
+  for (size_t number = 0; number < scenario.launches.size(); ++number) {
+    Launch& launch = scenario.launches[number];
+    std::vector<int> supervisors;
+    for (const ProcessPlan& plan : scenario.processes) {
+      if (plan.supervisor && std::cmp_equal(plan.launch, number)) supervisors.push_back(plan.first_rank);
+    }
+    if (!supervisors.empty()) {
+      launch.ask_round = random.Between(0, launch.rounds);
+      launch.asker = supervisors[random.Below(supervisors.size())];
+      launch.owner = random.Between(0, launch.world_size - 1);
+    } else if (scenario.faults.empty() && scenario.launches.size() == 1) {
+      launch.leave_within = random.Between(microseconds(1), milliseconds(20));
+    }
+  }
+}
+
 Fault MakeFault(Random& random, const Scenario& scenario) {
   Fault fault;
   fault.at = When(random);
@@ -205,6 +228,7 @@ Scenario MakeScenario(uint64_t seed) {
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
   CutPowerOfSubtree(scenario);
   KillLeaderAtMessage(scenario);
+  AskQuestions(scenario);
   const bool reports_exits = Random(seed ^ kReports).Chance(0.5);
   for (Launch& launch : scenario.launches) launch.reports_exits = reports_exits;
   return scenario;
@@ -289,6 +313,14 @@ std::string Describe(const Scenario& scenario) {
         launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
         launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after),
         launch.fan_out, launch.reports_exits ? "" : ", no reports of exits");
+  }
+  for (const Launch& launch : scenario.launches) {
+    if (launch.ask_round >= 0) {
+      text += fmt::format("  {}: rank {} asks before round {}, also for the connection of rank {}\n",
+                          launch.key, launch.asker, launch.ask_round, launch.owner);
+    }
+    if (launch.leave_within > Duration::zero())
+      text += fmt::format("  {}: leaves within {}\n", launch.key, FormatDuration(launch.leave_within));
   }
   for (const Fault& fault : scenario.faults) text += "  " + Describe(scenario, fault) + "\n";
   return text;

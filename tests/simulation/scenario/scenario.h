@@ -39,6 +39,13 @@ struct Launch {
   Duration pause{};           // between rounds
   Duration gather{};          // the deadline of a round
   bool reports_exits = true;  // supervisors, before they leave: run.report
+  // Before this round (`rounds`: before they leave) supervisors note that they wait. The one of rank `asker` surveys the group, and
+  // asks for the owner of a connection, which is the rank `owner`. -1: never.
+  int ask_round = -1;
+  int asker = 0;
+  int owner = 0;
+  // The deadline of programs that use the library when they leave; every other one works on before. Zero: `gather`.
+  Duration leave_within{};
   std::vector<int> node_of_rank;
   size_t fan_out = rendezvous::kFanOut;  // of the tree of leaders
   int follows = -1;  // index into Scenario::launches: the same launch, started again after that one

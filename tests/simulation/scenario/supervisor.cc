@@ -2,6 +2,7 @@
 // and bootstrap/run/run_verdict.cc has the order of its last steps.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -19,6 +20,8 @@ constexpr Duration kProgramsEndWithin = milliseconds(20);
 constexpr Duration kAllKnowWithin = seconds(10);
 constexpr Duration kEndsPatience = seconds(12);
 constexpr Duration kEndsPatienceAtRoot = seconds(14);
+// Of the connection for which a question is: this and its owner.
+constexpr int kFirstClientPort = 40000;
 
 class Supervisor {
  public:
@@ -56,6 +59,8 @@ class Supervisor {
     };
     events.on_ends_reported = [this] { done_ = true; };
     events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
+    events.whose = [this, node = joined->group->roster.NodeOf(own_ranks_.front())](
+                       const rendezvous::OwnerQuestion& question) { return OwnerOf(question, node); };
     plane_ = std::make_unique<rendezvous::ControlPlane>(loop_, *std::move(joined), own_ranks_,
                                                         launch_.liveness, std::move(events));
     outcome_.is_root = plane_->is_root();
@@ -70,12 +75,47 @@ class Supervisor {
 
   void NextRound() {
     if (outcome_.failure) return;
+    if (outcome_.rounds == launch_.ask_round && !std::exchange(noted_, true)) {
+      plane_->NoteLate();
+      if (own_ranks_.front() == launch_.asker) return Ask();
+    }
     if (outcome_.rounds == launch_.rounds) {
       if (launch_.reports_exits) plane_->SendExitReport(Ends());
       outcome_.process->phase = Process::Phase::kLeft;
       return plane_->Leave();
     }
     loop_.After(launch_.pause, [this, round = outcome_.rounds] { Contribute(round); });
+  }
+
+  // The next round begins with the last answer.
+  void Ask() {
+    outcome_.answers.asked = true;
+    outcome_.answers.missing = 2;
+    const Time now = outcome_.process->world.now();
+    plane_->AskAll(kSurveyPatience, [this, now](const rendezvous::Surveyed& answer) {
+      outcome_.answers.survey = outcome_.process->world.now() - now;
+      outcome_.answers.whole = answer.complete;
+      for (const rendezvous::RankReport& report : answer.reports)
+        outcome_.answers.reports += report.state != rendezvous::RankState::kSilent ? 1 : 0;
+      OnAnswer();
+    });
+    rendezvous::OwnerQuestion question;
+    question.client_port = static_cast<uint16_t>(kFirstClientPort + launch_.owner);
+    question.node = plane_->group().roster.NodeOf(launch_.owner);
+    plane_->AskOwner(question, [this](const rendezvous::OwnerAnswer& answer) {
+      outcome_.answers.owner = answer.kind == rendezvous::OwnerKind::kProgram ? answer.rank : -1;
+      OnAnswer();
+    });
+  }
+
+  void OnAnswer() {
+    if (--outcome_.answers.missing == 0) loop_.Post([this] { NextRound(); });
+  }
+
+  rendezvous::OwnerAnswer OwnerOf(const rendezvous::OwnerQuestion& question, int node) const {
+    const int rank = question.client_port - kFirstClientPort;
+    if (question.node != node || std::ranges::count(own_ranks_, rank) == 0) return {};
+    return {.kind = rendezvous::OwnerKind::kProgram, .uid = outcome_.process->uid, .rank = rank};
   }
 
   void Contribute(int round) {
@@ -141,6 +181,7 @@ class Supervisor {
   std::unique_ptr<rendezvous::ControlPlane> plane_;
   bool programs_ended_ = false;
   bool all_know_ = false;
+  bool noted_ = false;
   bool done_ = false;
 };
 

@@ -82,6 +82,18 @@ MUTATIONS = {
         "  links_.SendUp(EncodeLeave(ranks));",
         "",
     ),
+    "survey_does_not_await_the_ranks_below": (
+        "comm/rendezvous/survey",
+        "surveyor.cc",
+        "    for (const int rank : child.ranks) await(rank);",
+        "",
+    ),
+    "owner_below_is_not_found": (
+        "comm/rendezvous/liveness",
+        "owner_inquiry.cc",
+        "  if (answer.kind > collected.best.kind) collected.best = answer;",
+        "",
+    ),
 }
 
 def mutated_search(name):
