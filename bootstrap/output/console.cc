@@ -1,7 +1,9 @@
 #include "bootstrap/output/console.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,15 +15,16 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/system/pipe.h"
 
 namespace muster::output {
 namespace {
 
 constexpr size_t kChunk = 4096;  // PIPE_BUF on Linux: a pipe that polls writable takes as much
 
-bool IsFile(int fd) {
+mode_t TypeOf(int fd) {
   struct stat status {};
-  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
 }  // namespace
@@ -54,8 +57,13 @@ struct Console::FileWrite {
 
 Console::Console(Params params, UniqueFd fd) : params_(std::move(params)) {
   if (!fd) return;
-  is_file_ = IsFile(fd.get());
-  is_terminal_ = isatty(fd.get()) == 1;
+  const mode_t type = TypeOf(fd.get());
+  is_file_ = type == S_IFREG;
+  is_socket_ = type == S_IFSOCK;
+  is_terminal_ = type == S_IFCHR && isatty(fd.get()) == 1;
+  if (type == S_IFIFO) {
+    if (UniqueFd own = ReopenPipe(fd.get(), O_WRONLY)) fd = std::move(own);
+  }
   fd_ = std::make_shared<const UniqueFd>(std::move(fd));
 }
 
@@ -99,7 +107,9 @@ bool Console::WriteSome() {
     const size_t line_end = rest.substr(0, kChunk).rfind('\n');
     rest = rest.substr(0, line_end == std::string_view::npos ? kChunk : line_end + 1);
   }
-  const ssize_t count = TEMP_FAILURE_RETRY(write(fd_->get(), rest.data(), rest.size()));
+  const ssize_t count =
+      TEMP_FAILURE_RETRY(is_socket_ ? send(fd_->get(), rest.data(), rest.size(), MSG_DONTWAIT)
+                                    : write(fd_->get(), rest.data(), rest.size()));
   if (count < 0 && errno == EAGAIN) return false;
   if (count < 0) {
     OnError(errno, pending_.size() - written_);

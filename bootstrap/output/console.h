@@ -4,8 +4,7 @@
 // Lives on one EventLoop and does not block: text waits here until the reader takes it, and callers check
 // full() before they add more. A regular file is written by `files`, because its disk or its server may stall:
 // heartbeats must go on. Short lines are written whole (PIPE_BUF), so that they stay whole beside the output of
-// other processes to the same pipe. Another process that fills that pipe between poll and write can make us wait
-// for its reader: rare, and it ends when that reader reads.
+// other processes to the same pipe.
 //
 // If a write fails (a full disk, a quota), the text is lost, `losses` has it, and later text is tried again. If the
 // reader has gone, everything is dropped. SIGPIPE and SIGXFSZ must be ignored.
@@ -40,7 +39,7 @@ class Console {
     Duration patience = Duration::zero();
   };
 
-  // `fd` may be blocking. Empty: gone.
+  // `fd` may be blocking: of a pipe another description is used that does not block. Empty: gone.
   Console(Params params, UniqueFd fd);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -78,6 +77,7 @@ class Console {
   Params params_;
   std::shared_ptr<const UniqueFd> fd_;  // of our own: an event loop has one handler for each. Null: gone
   bool is_file_ = false;
+  bool is_socket_ = false;
   bool is_terminal_ = false;
   bool watched_ = false;
   std::string pending_;

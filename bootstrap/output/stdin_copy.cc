@@ -25,12 +25,9 @@ mode_t TypeOf(int fd) {
   return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
-// For a pipe, open a file description of our own: another process may take the bytes that poll has announced.
-// The inherited description is shared with processes that do not expect O_NONBLOCK.
 UniqueFd OwnDescriptor(int source) {
   if (TypeOf(source) == S_IFIFO) {
-    UniqueFd reopened(
-        open(fmt::format("/proc/self/fd/{}", source).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    UniqueFd reopened = ReopenPipe(source, O_RDONLY);
     if (reopened) return reopened;
   }
   return UniqueFd(fcntl(source, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));

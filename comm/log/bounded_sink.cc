@@ -1,12 +1,18 @@
 #include "comm/log/bounded_sink.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <utility>
+
+#include "comm/base/unique_fd.h"
+#include "comm/system/pipe.h"
 
 namespace muster {
 namespace {
@@ -23,14 +29,25 @@ bool BoundedSink::Ready(Deadline deadline) const {
   return poll(&interest, 1, deadline.PollMilliseconds()) == 1 && (interest.revents & POLLOUT) != 0;
 }
 
-// A pipe that polls writable takes PIPE_BUF bytes without blocking.
+// At most PIPE_BUF bytes: a pipe that polls writable takes as much. Another process may take that room first, and then
+// this write must not block. Descriptors are not kept: the process may redirect its standard error.
+ssize_t BoundedSink::Put(std::string_view text) const {
+  text = text.substr(0, PIPE_BUF);
+  struct stat status {};
+  const mode_t type = fstat(fd_, &status) == 0 ? status.st_mode & S_IFMT : 0;
+  if (type == S_IFSOCK) return send(fd_, text.data(), text.size(), MSG_DONTWAIT);
+  const UniqueFd own = type == S_IFIFO ? ReopenPipe(fd_, O_WRONLY) : UniqueFd();
+  return write(own ? own.get() : fd_, text.data(), text.size());
+}
+
 void BoundedSink::PutKept(Deadline deadline) {
   while (!kept_.empty() || dropped_ > 0) {
     if (kept_.empty())
       kept_ = complain_(
           fmt::format("{} lines were dropped: standard error was not read", std::exchange(dropped_, 0)));
     if (!Ready(deadline)) return;
-    const ssize_t written = write(fd_, kept_.data(), std::min<size_t>(kept_.size(), PIPE_BUF));
+    const ssize_t written = Put(kept_);
+    if (written < 0 && errno == EAGAIN && !deadline.Expired()) continue;
     if (written <= 0) return;
     kept_.erase(0, static_cast<size_t>(written));
   }
@@ -50,7 +67,7 @@ void BoundedSink::Write(std::string_view line) {
 
 void BoundedSink::WriteRaw(std::string_view text) {
   if (!kept_.empty() || !Ready(Now())) return;
-  [[maybe_unused]] const ssize_t written = write(fd_, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+  static_cast<void>(Put(text));
 }
 
 void BoundedSink::Flush(Deadline deadline) { PutKept(deadline); }

@@ -3,6 +3,8 @@
 // that has stopped (Ctrl-S, a full pipe) must not stop the heartbeats of the logging process.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +29,8 @@ class BoundedSink {
   static constexpr size_t kMostKept = size_t{64} * 1024;
 
   bool Ready(Deadline deadline) const;
+  // As write(2).
+  ssize_t Put(std::string_view text) const;
   void PutKept(Deadline deadline);
 
   int fd_;

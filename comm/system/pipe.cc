@@ -1,10 +1,12 @@
 #include "comm/system/pipe.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <string>
 
 #include "comm/system/descriptor_room.h"
 
@@ -19,6 +21,11 @@ Result<Pipe> MakePipe() {
   const int error = errno;
   return WithHint(Fail(Code::kSystem, "cannot make a pipe: {}", ErrnoText(error)),
                   error == EMFILE ? DescriptorLimitHint() : "");
+}
+
+UniqueFd ReopenPipe(int fd, int access) {
+  const std::string path = fmt::format("/proc/self/fd/{}", fd);
+  return AboveStandard(UniqueFd(open(path.c_str(), access | O_NONBLOCK | O_CLOEXEC)));
 }
 
 UniqueFd AboveStandard(UniqueFd fd) {

@@ -14,6 +14,11 @@ struct Pipe {
 // Both ends block, are closed by exec and lie above the standard descriptors. Error: kSystem.
 Result<Pipe> MakePipe();
 
+// A description of our own, with O_NONBLOCK, for `fd`, an end of a pipe; `access`: O_RDONLY or O_WRONLY. Poll is not
+// enough for a pipe of several processes: another one may take the bytes or the room that it has announced. Processes
+// that share the description of `fd` do not expect O_NONBLOCK. Invalid without permission, or without /proc.
+UniqueFd ReopenPipe(int fd, int access);
+
 // The descriptor, or a copy of it above the standard descriptors. One of these would take the place of a
 // standard descriptor that was closed when muster, or the program that uses it, started: output and logs would
 // go there, a program would inherit it, and dup2 of a descriptor to itself would leave it close-on-exec.

@@ -1,12 +1,15 @@
 #include "bootstrap/output/console.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -85,6 +88,28 @@ TEST_F(ConsoleTest, AFileThatIsFullIsNamedOnceAndTriedAgain) {
   EXPECT_EQ(FileText(log),
             "muster: error: cannot write the stream: File too large; output is lost until it can be written\n"
             "muster: error: 7 bytes of the stream were lost: File too large\n");
+}
+
+// Whether a descriptor of this process writes to `pipe` without blocking.
+bool SomeWriteEndDoesNotBlock(const UniqueFd& pipe) {
+  const auto file = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", pipe.get()));
+  return std::ranges::any_of(std::filesystem::directory_iterator("/proc/self/fd"), [&](const auto& entry) {
+    std::error_code gone;  // the directory itself
+    const int flags = fcntl(std::stoi(entry.path().filename()), F_GETFL);
+    return std::filesystem::read_symlink(entry.path(), gone) == file && (flags & O_ACCMODE) == O_WRONLY &&
+           (flags & O_NONBLOCK) != 0;
+  });
+}
+
+// Programs write to the same pipe: one may take the room that poll has announced. They do not expect O_NONBLOCK.
+TEST_F(ConsoleTest, WritesToAPipeByADescriptionOfItsOwnThatDoesNotBlock) {
+  const Pipe pipe = MakePipe();
+  fcntl(pipe.write_end.get(), F_SETFL, 0);
+  const auto console = Make(UniqueFd(dup(pipe.write_end.get())), inline_worker);
+  EXPECT_TRUE(SomeWriteEndDoesNotBlock(pipe.write_end));
+  EXPECT_EQ(fcntl(pipe.write_end.get(), F_GETFL) & O_NONBLOCK, 0);
+  console->Write("line\n");
+  EXPECT_EQ(ReadSome(pipe.read_end.get()), "line\n");
 }
 
 // A device that epoll refuses.

@@ -1,5 +1,6 @@
 // Through the log, as its users meet it: a standard error without a reader.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -7,11 +8,31 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <string>
 
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
+
+namespace {
+
+// The next poll is followed by a process that fills this pipe, which does not block.
+int g_filled_after_poll = -1;
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int poll(pollfd* interests, nfds_t count, int milliseconds) {
+  const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1000000L};
+  const int ready = ppoll(interests, count, milliseconds < 0 ? nullptr : &limit, nullptr);
+  const int error = errno;
+  static const std::string block(4096, 'x');
+  while (g_filled_after_poll >= 0 && write(g_filled_after_poll, block.data(), block.size()) > 0) continue;
+  g_filled_after_poll = -1;
+  errno = error;
+  return ready;
+}
 
 namespace muster {
 namespace {
@@ -119,6 +140,31 @@ TEST(BoundedSink, FlushDoesNotWaitForAReaderThatHasGone) {
     _exit(0);
   }
   standard_error.read_end.Reset();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+// The inherited description blocks: other processes share it.
+TEST(BoundedSink, APipeThatAnotherProcessFillsAfterPollDelaysNoProcess) {
+  const Pipe standard_error = MakePipe();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const int write_end = standard_error.write_end.get();
+    const int read_end = standard_error.read_end.get();
+    dup2(write_end, STDERR_FILENO);
+    g_filled_after_poll =
+        open(fmt::format("/proc/self/fd/{}", write_end).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    LogInfo("kept");
+    if (fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) _exit(2);
+    std::array<char, 65536> full{};
+    if (read(read_end, full.data(), full.size()) != static_cast<ssize_t>(full.size())) _exit(3);
+    FlushLog(Deadline::Never());
+    const ssize_t got = read(read_end, full.data(), full.size());
+    _exit(got > 0 && std::string_view(full.data(), static_cast<size_t>(got)).ends_with("muster: kept\n") ? 0
+                                                                                                         : 4);
+  }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
