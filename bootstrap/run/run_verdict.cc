@@ -122,7 +122,14 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
   const bool has_begun = failure_ ? std::exchange(awaits_output_in_failure_, true) : awaits_output_;
   awaits_output_ = true;
   if (has_begun) return {};
-  return {waits_end_ ? RunStep::kGiveUpOutput : RunStep::kAwaitOutput};
+  if (waits_end_) return {RunStep::kGiveUpOutput};
+  if (!failure_ && EndingSignal()) return {RunStep::kAwaitOutput, RunStep::kLimitOutput};
+  return {RunStep::kAwaitOutput};
+}
+
+std::optional<int> RunVerdict::EndingSignal() const {
+  const std::optional<int> signal = request_.Explains(ended_at_);
+  return signal == SIGQUIT ? std::nullopt : signal;
 }
 
 RestEnds RunVerdict::HowRestEnds(Clock::time_point now) const {

@@ -35,7 +35,7 @@ enum class RunStep : uint8_t {
   kSendEnds,      // how the programs ended, and wait until the root has it
   kAwaitOutput,   // its readers: without a limit, after a failure for as long as run.grace
   kGiveUpOutput,  // what is not yet written, by a signal
-  kLimitOutput,   // kGiveUpOutput after run.grace
+  kLimitOutput,   // kGiveUpOutput after run.grace: a request has ended the programs
   kFinishSoon,    // after a second
   kFinish,
 };
@@ -93,6 +93,8 @@ class RunVerdict {
   // A request to end came after the programs had ended, and each wait that is left is short.
   void EndWaits() { waits_end_ = true; }
   bool waits_end() const { return waits_end_; }
+  // The signal of the request to end that explains the end of the programs; not SIGQUIT.
+  std::optional<int> EndingSignal() const;
   // Empty: an exchange of the programs.
   RunSteps Gathered(std::string_view exchange) const;
   RunSteps FilesFound();

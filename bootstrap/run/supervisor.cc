@@ -286,7 +286,7 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kGiveUpOutput:
       return GiveUpOutput(*verdict_.request().Explains(Clock::now()));
     case RunStep::kLimitOutput:
-      loop_->After(ReaderWithin(), [this, signal = *verdict_.request().Explains(Clock::now())] {
+      loop_->After(ReaderWithin(), [this, signal = *verdict_.EndingSignal()] {
         if (!verdict_.status()) GiveUpOutput(signal);
       });
       return;
@@ -299,7 +299,7 @@ void Supervisor::Do(RunStep step) {
 Duration Supervisor::ReaderWithin() const { return std::max(plan_.config.run.grace, kLeastForReader); }
 
 // A reader of the output that has stopped, as with Ctrl-S or in a pager, may go on: nothing is lost then. After a
-// failure, which all other ranks have by now, it is not waited for without a limit.
+// failure, which all other ranks have by now, it is not waited for without a limit; nor after a request (kLimitOutput).
 void Supervisor::AwaitOutput() {
   programs_->StopReading();
   if (!verdict_.failure()) return;

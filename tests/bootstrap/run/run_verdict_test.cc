@@ -349,6 +349,18 @@ TEST(RunVerdict, ASignalGivesUpOutputThatIsAwaited) {
   EXPECT_TRUE(verdict.waits_end());
 }
 
+TEST(RunVerdict, TheRequestThatEndedTheProgramsLimitsTheWaitForReaders) {
+  for (const int number : {SIGTERM, SIGQUIT}) {
+    RunVerdict verdict(RunFacts{});
+    verdict.request().Take(Signal(number), kStart - seconds(1));
+    verdict.ProgramEnded({0, kOk}, true, kStart);
+    const bool ended = number == SIGTERM;
+    EXPECT_EQ(verdict.Next(true, false), ended ? (RunSteps{RunStep::kAwaitOutput, RunStep::kLimitOutput})
+                                               : RunSteps{RunStep::kAwaitOutput});
+    EXPECT_EQ(verdict.Next(true, false), RunSteps{});
+  }
+}
+
 // No request ended the program that failed by itself.
 TEST(RunVerdict, ASignalSoonAfterAFailureGivesUpOutputThatIsAwaited) {
   for (const bool as_requested : {false, true}) {
