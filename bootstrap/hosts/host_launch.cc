@@ -10,6 +10,7 @@
 #include <csignal>
 #include <utility>
 
+#include "bootstrap/process/end_request.h"
 #include "comm/log/log.h"
 #include "comm/system/descriptor_room.h"
 #include "comm/system/pipe.h"
@@ -20,6 +21,8 @@ namespace {
 constexpr int kSshFailed = 255;
 // A shell's status for a signal that does not exist: no status of a program, as a rule.
 constexpr int kInsteadOf255 = 193;
+// timeout(1), a scheduler and a terminal that closes send several signals for one request.
+constexpr Duration kOneRequest = std::chrono::seconds(1);
 
 // For a POSIX shell, on one line: $n is a newline.
 std::string Quoted(std::string_view text) {
@@ -40,10 +43,6 @@ std::string QuotedList(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + Quoted(word);
   return line;
-}
-
-bool Asks(int signal) {
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
 }  // namespace
@@ -126,8 +125,12 @@ void HostLaunch::Release(Machine& machine) {
 
 void HostLaunch::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGCHLD) return OnChildren();
-  if (!Asks(event.number)) return;
-  if (std::exchange(asked_, true)) return KillAll();
+  if (!process::AsksToEnd(event.number)) return;
+  if (event.number == SIGQUIT)
+    return LogWarning("SIGQUIT does not reach the ranks of --hosts: send it there");
+  const Clock::time_point now = Clock::now();
+  if (asked_at_) return now - *asked_at_ < kOneRequest ? void() : KillAll();
+  asked_at_ = now;
   if (!status_) status_ = 128 + event.number;
   End(Duration::zero());
 }

@@ -52,8 +52,8 @@ class HostLaunch {
   ~HostLaunch();
 
   // The exit status of the first that failed, else 0. BLOCKS until all have ended. A signal that requests an
-  // end is passed on as the end of their standard input, a second one kills. Error: kSystem, before anything
-  // ran.
+  // end is passed on as the end of their standard input; another one kills, at least 1 s later. Error: kSystem,
+  // before anything ran.
   Result<int> Run();
 
  private:
@@ -81,8 +81,8 @@ class HostLaunch {
   std::unique_ptr<process::SignalRelay> relay_;
   std::vector<Machine> machines_;
   std::optional<int> status_;
-  bool asked_ = false;   // to end
-  bool ending_ = false;  // at the latest when the timer fires
+  std::optional<Clock::time_point> asked_at_;  // to end: the first time
+  bool ending_ = false;                        // at the latest when the timer fires
 };
 
 }  // namespace muster::hosts

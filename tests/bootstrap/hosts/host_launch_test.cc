@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 
 #include "tests/comm/base/folder.h"
@@ -136,6 +138,35 @@ TEST_F(HostLaunchTest, NamesAMachineWhoseSshAsksAtTheTerminal) {
   EXPECT_EQ(log.Text(),
             "muster: error: alpha has no ranks of this group: /bin/sh needs an answer from the terminal: a "
             "password, a passphrase or yes to a host key (use ssh-agent, and log in there once)\n");
+}
+
+// Slurm, and a terminal that closes, send several to one process.
+TEST_F(HostLaunchTest, SignalsOfOneRequestLeaveTheRanksTheirTime) {
+  plan.hosts = {"alpha"};
+  Launch(
+      fmt::format("kill -TERM {0}; kill -HUP {0}; cat >/dev/null; sleep 0.3; echo ended >$HOST", getpid()));
+  EXPECT_THAT(HostLaunch(plan).Run(), testing::AnyOf(128 + SIGHUP, 128 + SIGTERM));
+  EXPECT_EQ(Read("alpha"), "ended\n");
+}
+
+TEST_F(HostLaunchTest, ALaterRequestKills) {
+  plan.hosts = {"alpha"};
+  plan.patience = std::chrono::seconds(100);
+  Launch(fmt::format(
+      "kill -TERM {0}; cat >/dev/null; sleep 1.1; kill -TERM {0}; until [ -e over ]; do sleep 0.1; done",
+      getpid()));
+  const Clock::time_point began = Clock::now();
+  EXPECT_EQ(HostLaunch(plan).Run(), 128 + SIGTERM);
+  EXPECT_LT(Clock::now() - began, plan.patience);
+  folder.Write("over", "");
+}
+
+// A request for a thread dump. The kernel delivers SIGQUIT before SIGTERM.
+TEST_F(HostLaunchTest, SigquitEndsNothing) {
+  plan.hosts = {"alpha"};
+  Launch(fmt::format("kill -QUIT {0}; kill -TERM {0}; cat >/dev/null; echo ended >$HOST", getpid()));
+  EXPECT_EQ(HostLaunch(plan).Run(), 128 + SIGTERM);
+  EXPECT_EQ(Read("alpha"), "ended\n");
 }
 
 // A pipe for each machine.
