@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -19,6 +21,8 @@
 #include "bootstrap/cli/usage/usage_problem.h"
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/process/standard_streams.h"
+#include "comm/base/deadline.h"
+#include "comm/log/log.h"
 
 namespace muster::cli {
 namespace {
@@ -129,6 +133,9 @@ int Main(int argc, char** argv) {
   return run();
 }
 
+// For the last lines of the log, such as the error that ends the command.
+constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
+
 // The output of a command may be all its work: a full disk is a failure. A reader that has gone is none.
 int WithOutputWritten(int status) {
   errno = 0;
@@ -136,6 +143,13 @@ int WithOutputWritten(int status) {
   if (written || errno == EPIPE) return status;
   return ReportError(Error{Code::kSystem, errno == 0 ? "cannot write all of standard output"
                                                      : "cannot write standard output: " + ErrnoText(errno)});
+}
+
+// Standard error that cannot be written, a full file or a pipe without a reader, does not change the exit status.
+void WriteLastLines() {
+  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  FlushLog(Deadline::After(kLastLinesWithin));
 }
 
 }  // namespace
@@ -151,5 +165,7 @@ const CommandRow* FindCommand(std::string_view name) {
 
 int main(int argc, char** argv) {
   muster::process::OccupyStandardStreams();
-  return muster::cli::WithOutputWritten(muster::cli::Main(argc, argv));
+  const int status = muster::cli::WithOutputWritten(muster::cli::Main(argc, argv));
+  muster::cli::WriteLastLines();
+  return status;
 }

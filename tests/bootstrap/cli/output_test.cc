@@ -134,6 +134,21 @@ TEST_F(Output, ASignalWhileTheReportIsWrittenEndsTheWaitForAReaderOfTheLastLines
             3);
 }
 
+// 64: no supervisor has run. 69: ssh has not reached the machine. The reader is later than a line of the log waits.
+TEST_F(Output, AReaderThatPausesGetsTheErrorOfACommandThatEnds) {
+  const std::string into_full_pipe = R"(mkfifo $D/err && exec 9<>$D/err && head -c 65536 /dev/zero >&9
+    echo alpha >$D/hosts; printf '#!/bin/sh\nexit 255\n' >$D/ssh; chmod +x $D/ssh
+    COMMAND 2>&9 9>&- & sleep 0.5; exec 8<$D/err 9>&-; tr -d '\0' <&8 >$D/text; rm $D/err; wait $!)";
+  const auto run = [&](const std::string& command) {
+    std::string script = into_full_pipe;
+    return Run(script.replace(script.find("COMMAND"), 7, command));
+  };
+  EXPECT_EQ(run("muster launch -- true"), 64);
+  EXPECT_THAT(Text("text"), HasSubstr("muster: error: muster launch needs the number of ranks: -n N"));
+  EXPECT_EQ(run("muster launch --hosts $D/hosts --ssh $D/ssh -n 1 -- true"), 69);
+  EXPECT_THAT(Text("text"), HasSubstr("muster: error: alpha has no ranks of this group: "));
+}
+
 // A server or a copy in the background of a rank.
 TEST_F(Output, AProcessThatIsLeftBehindWritesOnWhileTheRunGoesOn) {
   EXPECT_EQ(Run(R"(mkfifo $D/done
