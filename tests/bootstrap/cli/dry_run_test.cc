@@ -55,6 +55,16 @@ TEST_F(DryRunTest, JsonHasTheProgramOfEachRank) {
   }
 }
 
+TEST_F(DryRunTest, RunRefusesMoreRanksThanItCounts) {
+  for (const std::string nodes : {"600000", "1048577"}) {
+    const Outcome outcome = Muster("", "run --rank 0 --world-size " + nodes +
+                                           " --endpoint a:5000 --nproc-per-node 4096 --dry-run -- true");
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("error: --nproc-per-node 4096 on each of " + nodes + " nodes is too many\n"));
+  }
+}
+
 TEST_F(DryRunTest, ProgramsGetTheEnvironmentThatItPrinted) {
   const Json object = Json::parse(Muster("", "launch -n 1 --dry-run --json -- true").out);
   const Outcome real = Muster("", "launch -n 1 -- env");
