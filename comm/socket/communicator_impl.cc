@@ -6,6 +6,7 @@
 
 #include "comm/base/fields.h"
 #include "comm/ops/arguments.h"
+#include "comm/ops/counted_call.h"
 #include "comm/ops/group_failure.h"
 #include "comm/socket/reduce/reduce_kernels.h"
 #include "comm/socket/shm/agreement.h"
@@ -183,6 +184,7 @@ Status SocketCommunicator::ShareMemoryFor(const Call& call) {
 }
 
 Status SocketCommunicator::RunPointToPoint(const OperationRequest& request, const CallOptions& options) {
+  const CountedCall counted(point_to_point_.calls());
   MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
   const Duration timeout = TimeoutOf(request.operation, options);

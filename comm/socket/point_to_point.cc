@@ -18,17 +18,6 @@ Call CallFor(uint64_t communicator, Operation operation, const ConstBuffer& buff
   return call;
 }
 
-class Counted {
- public:
-  explicit Counted(std::atomic<int>& calls) : calls_(calls) { ++calls_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { --calls_; }
-
- private:
-  std::atomic<int>& calls_;
-};
-
 }  // namespace
 
 PointToPoint::PointToPoint(const SocketCore& core, const Members& members, const std::atomic<bool>& closed)
@@ -99,7 +88,6 @@ Status PointToPoint::InTurn(Direction& direction, int peer, Duration timeout, Ca
 }
 
 Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout, bool& alone) {
-  const Counted counted(calls_);
   const Call unnumbered = CallFor(communicator_, Operation::kSend, buffer);
   Peer& peer = PeerAt(to);
   return InTurn(peer.send, to, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
@@ -118,7 +106,6 @@ Status PointToPoint::Send(ConstBuffer buffer, int to, Duration timeout, bool& al
 }
 
 Status PointToPoint::Recv(Buffer buffer, int from, Duration timeout, bool& alone) {
-  const Counted counted(calls_);
   const Call unnumbered = CallFor(communicator_, Operation::kRecv, buffer);
   return InTurn(PeerAt(from).receive, from, timeout, unnumbered, [&](const Call& call, Deadline deadline) {
     ProgressEngine engine(connections_, nullptr, core_.engine_options(&closed_));

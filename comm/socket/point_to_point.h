@@ -30,6 +30,8 @@ class PointToPoint {
   // Arguments have been checked. BLOCK like ProgressEngine::Run. `alone` is set if the error concerns this call alone.
   Status Send(ConstBuffer buffer, int to, Duration timeout, bool& alone);
   Status Recv(Buffer buffer, int from, Duration timeout, bool& alone);
+  // The calls in progress, counted by the caller: what it does with their results is part of them.
+  std::atomic<int>& calls() { return calls_; }
   // After `closed` was set: wakes the calls that wait for their turn. True if no call is left.
   bool Settle();
   void SendLeave() { connections_.SendLeave(); }
@@ -68,7 +70,7 @@ class PointToPoint {
   const std::atomic<bool>& closed_;
   const uint64_t communicator_;
   ConnectionSet connections_;
-  std::atomic<int> calls_ = 0;  // in progress
+  std::atomic<int> calls_ = 0;
   std::mutex mutex_;
   std::unordered_map<int, std::unique_ptr<Peer>> peers_;
 };

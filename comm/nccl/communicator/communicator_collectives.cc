@@ -3,6 +3,8 @@
 #include "comm/nccl/communicator/settle.h"
 #include "comm/nccl/devices/device_arguments.h"
 #include "comm/ops/arguments.h"
+#include "comm/ops/counted_call.h"
+#include "comm/ops/entry.h"
 
 namespace muster::nccl {
 namespace {
@@ -30,6 +32,8 @@ NcclResult NcclCommunicator::InGroup(const std::function<NcclResult()>& calls) c
 
 // Neither waits for the GPU. A barrier has no buffers, so it proves nothing about the GPU's work.
 Status NcclCommunicator::Perform(const OperationRequest& request, const CallOptions& options) {
+  const CountedCall counted(calls_);
+  if (closed_) return Closed(Name(request.operation));
   MUSTER_CHECK(Usable());
   const Operation operation = request.operation;
   const RequestBuffers buffers = BuffersOf(request, rank(), size());
@@ -118,16 +122,19 @@ NcclResult NcclCommunicator::ExchangeBlocks(const ConstBuffer& send, const Buffe
 
 Result<std::vector<Bytes>> NcclCommunicator::GatherBytes(ByteView mine, int root,
                                                          const CallOptions& options) {
+  const CountedCall counted(calls_);
   MUSTER_CHECK(Usable());
   return host_->GatherBytes(mine, root, options);
 }
 
 Result<std::vector<Bytes>> NcclCommunicator::AllGatherBytes(ByteView mine, const CallOptions& options) {
+  const CountedCall counted(calls_);
   MUSTER_CHECK(Usable());
   return host_->AllGatherBytes(mine, options);
 }
 
 Result<Bytes> NcclCommunicator::BroadcastBytes(ByteView mine, int root, const CallOptions& options) {
+  const CountedCall counted(calls_);
   MUSTER_CHECK(Usable());
   return host_->BroadcastBytes(mine, root, options);
 }

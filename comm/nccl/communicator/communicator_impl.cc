@@ -11,6 +11,7 @@
 #include "comm/nccl/communicator/settle.h"
 #include "comm/nccl/libraries/device_scope.h"
 #include "comm/ops/arguments.h"
+#include "comm/ops/counted_call.h"
 #include "comm/ops/entry.h"
 #include "comm/system/bounded_call.h"
 
@@ -40,13 +41,12 @@ NcclCommunicator::~NcclCommunicator() {
 // Calls on the host end immediately, those on the GPU when they are queued, or at their deadline.
 bool NcclCommunicator::Close(Deadline deadline) {
   constexpr auto kAgain = std::chrono::milliseconds(1);
+  closed_ = true;
   if (!host_->Close(deadline)) return false;
-  for (;;) {
-    const std::unique_lock alone(collective_, std::try_to_lock);
-    if (alone) return true;
+  for (; calls_ > 0; std::this_thread::sleep_for(kAgain)) {
     if (deadline.Expired()) return false;
-    std::this_thread::sleep_for(kAgain);
   }
+  return true;
 }
 
 Status NcclCommunicator::LeaveNccl(Deadline deadline) {
@@ -210,6 +210,8 @@ Error NcclCommunicator::GpuError(CudaResult result) const {
 }
 
 Status NcclCommunicator::BeginGroup() {
+  const CountedCall counted(calls_);
+  if (closed_) return Closed("BeginGroup");
   MUSTER_CHECK(Usable());
   turn_.lock();
   if (grouping_) {
@@ -223,17 +225,21 @@ Status NcclCommunicator::BeginGroup() {
 // NCCL receives the group only at its end: its own groups are per thread. A group that an abort interrupts
 // could neither be ended nor left.
 Status NcclCommunicator::EndGroup() {
+  const CountedCall counted(calls_);
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn || !grouping_) return Fail(Code::kUsage, "EndGroup: no group has begun in this thread");
   grouping_ = false;
   std::vector<Queued> queued = std::exchange(grouped_, {});
   turn_.unlock();  // BeginGroup's
+  if (closed_) return Closed("EndGroup");
   if (queued.empty()) return {};
   const DeviceScope scope(*shared_.core->cuda, shared_.core->settings.device);
   return LaunchAll(std::move(queued));
 }
 
 Status NcclCommunicator::Synchronize(const CallOptions& options) {
+  const CountedCall counted(calls_);
+  if (closed_) return Closed("Synchronize");
   if (options.timeout && *options.timeout <= Duration::zero()) {
     return Fail(Code::kUsage, "Synchronize: the timeout must be more than 0");
   }

@@ -2,6 +2,7 @@
 // Made by nccl_communicator.h; Split makes further ones on the same core.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -92,6 +93,9 @@ class NcclCommunicator final : public Communicator {
   const std::unique_ptr<Communicator> host_;
   const std::shared_ptr<LiveComm> live_;
   const std::vector<int> world_ranks_;
+
+  std::atomic<bool> closed_ = false;
+  std::atomic<int> calls_ = 0;  // in progress
 
   std::mutex collective_;      // held during one; no thread waits for it
   std::recursive_mutex turn_;  // NCCL takes one call at a time; held from BeginGroup to EndGroup

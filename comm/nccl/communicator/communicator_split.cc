@@ -7,6 +7,7 @@
 #include "comm/nccl/communicator/communicator_impl.h"
 #include "comm/nccl/communicator/settle.h"
 #include "comm/ops/arguments.h"
+#include "comm/ops/counted_call.h"
 #include "comm/ops/entry.h"
 #include "comm/system/bounded_call.h"
 
@@ -25,6 +26,8 @@ uint64_t NewId() {
 
 Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key,
                                                               const CallOptions& options) {
+  const CountedCall counted(calls_);
+  if (closed_) return Closed(Name(Operation::kSplit));
   MUSTER_CHECK(CheckTimeout(Operation::kSplit, options));
   MUSTER_CHECK(Usable());
   MUSTER_TRY(const std::unique_lock alone, EnterAlone(Operation::kSplit, collective_));

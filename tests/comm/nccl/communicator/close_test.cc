@@ -1,0 +1,97 @@
+// The owner ends a communicator of NCCL while another thread is in its calls.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "tests/comm/nccl/nccl_world.h"
+
+namespace muster::nccl {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// The first launch of rank 0 waits for rank 1, and reports that it does.
+class ReportingFabric final : public FakeFabric {
+ public:
+  NcclResult Run(const std::vector<FakeCall>& calls, FakeCut& cut) override {
+    if (calls.front().rank == 0 && armed_.exchange(false)) entered_.set_value();
+    return FakeFabric::Run(calls, cut);
+  }
+  // From now on: the start launches as well.
+  void Arm() { armed_ = true; }
+  void AwaitEntered() { entered_.get_future().wait(); }
+
+ private:
+  std::atomic<bool> armed_ = false;
+  std::promise<void> entered_;
+};
+
+// EndGroup launches it, and is no collective of its own.
+Status AllReduceInAGroup(Communicator& c, ComputingCuda& cuda, CudaStream stream) {
+  void* memory = nullptr;
+  EXPECT_EQ(cuda.Allocate(&memory, sizeof(float)), CudaResult::kSuccess);
+  const Buffer buffer{memory, 1, DataType::kF32, Memory::kDevice};
+  CallOptions options;
+  options.stream = stream;
+  MUSTER_CHECK(c.BeginGroup());
+  const Status queued = c.AllReduce(buffer, buffer, ReduceOp::kSum, options);
+  const Status launched = c.EndGroup();
+  EXPECT_EQ(cuda.Synchronize(stream), CudaResult::kSuccess);
+  EXPECT_EQ(cuda.Free(memory), CudaResult::kSuccess);
+  MUSTER_CHECK(queued);
+  return launched;
+}
+
+TEST(NcclClose, WaitsForACallOnTheDeviceAndRefusesLaterOnes) {
+  const auto fabric = std::make_shared<ReportingFabric>();
+  NcclWorld world(
+      socket::BlockLayout({2}), NcclWorld::Through::kNothing, TestSettings(),
+      [](FakeFabric& made) { made.connects = true; }, fabric);
+  std::array<CudaStream, 2> streams{};
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(world.cuda(rank).CreateStream(&streams[static_cast<size_t>(rank)]), CudaResult::kSuccess);
+  }
+  const auto call = [&](int rank) {
+    return AllReduceInAGroup(world.at(rank), world.cuda(rank), streams[static_cast<size_t>(rank)]);
+  };
+  Status status;
+  fabric->Arm();
+  std::thread caller([&] { status = call(0); });
+  fabric->AwaitEntered();
+  Communicator& closed = world.at(0);
+  EXPECT_FALSE(closed.Close(Deadline::After(milliseconds(100)))) << "a call is under way";
+  EXPECT_EQ(socket::MessageOf(call(1)), "");
+  caller.join();
+  EXPECT_EQ(socket::MessageOf(status), "");
+  EXPECT_TRUE(closed.Close(Deadline::After(seconds(60))));
+
+  const auto refused = [](const auto& result) { return !result && result.error().code == Code::kUsage; };
+  float value = 0;
+  const Buffer device{&value, 1, DataType::kF32, Memory::kDevice};
+  EXPECT_EQ(socket::MessageOf(closed.Send(device, 1)), "Send: this process has ended the communicator");
+  EXPECT_TRUE(refused(closed.AllReduce(device, device, ReduceOp::kSum)));
+  EXPECT_TRUE(refused(closed.Barrier()));
+  EXPECT_TRUE(refused(closed.AllGatherBytes({})));
+  EXPECT_TRUE(refused(closed.Split(0, 0)));
+  EXPECT_TRUE(refused(closed.BeginGroup()));
+  EXPECT_EQ(socket::MessageOf(closed.Synchronize()), "Synchronize: this process has ended the communicator");
+  EXPECT_EQ(world.state().failure(), std::nullopt);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(world.cuda(rank).DestroyStream(streams[static_cast<size_t>(rank)]), CudaResult::kSuccess);
+  }
+}
+
+// Its launch is dropped, and the thread's turn with it.
+TEST(NcclClose, EndsAGroupThatWasBegun) {
+  NcclWorld world(socket::BlockLayout({1}), NcclWorld::Through::kNothing);
+  ASSERT_EQ(socket::MessageOf(world.at(0).BeginGroup()), "");
+  EXPECT_TRUE(world.at(0).Close(Deadline::After(seconds(60))));
+  EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "EndGroup: this process has ended the communicator");
+}
+
+}  // namespace
+}  // namespace muster::nccl
