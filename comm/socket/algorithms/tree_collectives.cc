@@ -170,10 +170,12 @@ Status TreeBroadcastBytes(ProgressEngine& engine, const Tree& tree, Bytes& data)
   std::ranges::copy(length.bytes(), wire.begin());
   MUSTER_CHECK(TreeBroadcast(engine, tree, wire));
   const uint64_t size = WireReader(wire).U64();
-  if (!TryResize(data, size)) {
-    return engine.failures().NoMemory(size);
-  }
-  return TreeBroadcast(engine, tree, data);
+  if (tree.parent < 0) return TreeBroadcast(engine, tree, data);
+  if (!TryReserve(data, size)) return engine.failures().NoMemory(tree.parent, size);
+  const ArrivedBytes* arrival = engine.ReceiveBytes(tree.parent, data, size);
+  // Bytes are passed on as they arrive: `data` grows in place.
+  for (const Branch& child : tree.children) engine.SendArriving(child.rank, {data.data(), size}, arrival);
+  return engine.Run();
 }
 
 }  // namespace muster::socket

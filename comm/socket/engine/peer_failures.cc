@@ -25,7 +25,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
                                stream.connection()->header().payload, Describe(call_), Own()),
                    ""});
     case StreamEvent::kNoMemory:
-      return NoMemory(stream.connection()->header().payload);
+      return NoMemory(peer, stream.connection()->header().payload);
     case StreamEvent::kTampered:
       return Tampered(peer, "its authentication tag is wrong");
     case StreamEvent::kLeave:
@@ -88,9 +88,10 @@ Status PeerFailures::DisagreedBefore(int peer) {
   return Fail(EarlierDisagreement(group_.roster(), first, second, call_));
 }
 
-Status PeerFailures::NoMemory(uint64_t bytes) {
+Status PeerFailures::NoMemory(int peer, uint64_t bytes) {
   Error error = muster::NoMemory(group_.roster(), group_.rank(), call_);
-  error.message = fmt::format("{} has no memory for {} bytes in {}", Own(), bytes, Describe(call_));
+  error.message = fmt::format("{} has no memory for {} bytes from {} in {}", Own(), bytes, Subject(peer),
+                              Describe(call_));
   return Fail(error);
 }
 

@@ -55,7 +55,7 @@ class PeerFailures {
   Status Disagree(const Call& mine, int peer, const Call& theirs);
   Status DisagreedBefore(int peer);
   // This rank has no memory for data of a peer.
-  Status NoMemory(uint64_t bytes);
+  Status NoMemory(int peer, uint64_t bytes);
   tl::unexpected<Error> Fail(const Error& error);
 
   // Lost peers, until Clear; the first one is reported.

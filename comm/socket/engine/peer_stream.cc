@@ -10,6 +10,10 @@
 namespace muster::socket {
 namespace {
 
+// A message that grows takes so much memory at a time. Whole turns: nothing of the piece that follows has been read ahead.
+constexpr size_t kGrowBytes = size_t{1} << 20;
+static_assert(kGrowBytes % kTurnBytes == 0);
+
 // Of a flow that has not ended.
 StreamEvent EventOf(Flow flow) {
   if (flow == Flow::kTampered) return StreamEvent::kTampered;
@@ -18,14 +22,20 @@ StreamEvent EventOf(Flow flow) {
 
 }  // namespace
 
-bool TryResize(Bytes& bytes, uint64_t size) {
+bool TryReserve(Bytes& bytes, uint64_t size) {
   try {
-    bytes.resize(size);
+    bytes.reserve(size);
   } catch (const std::bad_alloc&) {
     return false;
   } catch (const std::length_error&) {
     return false;
   }
+  return true;
+}
+
+bool TryResize(Bytes& bytes, uint64_t size) {
+  if (!TryReserve(bytes, size)) return false;
+  bytes.resize(size);
   return true;
 }
 
@@ -90,8 +100,9 @@ StreamEvent PeerStream::BeginMessage(const Call& call, IncomingMessage& message)
   if (frame.kind != FrameKind::kData) return StreamEvent::kBroken;
   if (!Match(call, frame.call)) return StreamEvent::kMismatch;
   if (message.grow != nullptr) {
-    if (!TryResize(*message.grow, frame.payload)) return StreamEvent::kNoMemory;
-    message.into = *message.grow;
+    if (message.length.value_or(frame.payload) != frame.payload) return StreamEvent::kWrongLength;
+    if (!TryReserve(*message.grow, frame.payload)) return StreamEvent::kNoMemory;
+    message.grow->clear();
   } else if (frame.payload != message.bytes()) {
     return StreamEvent::kWrongLength;
   }
@@ -101,7 +112,9 @@ StreamEvent PeerStream::BeginMessage(const Call& call, IncomingMessage& message)
 }
 
 Flow PeerStream::Read(IncomingMessage& message, std::span<uint8_t> scratch) {
-  const Flow flow = message.combine ? ReadCombining(message, scratch) : ReadInto(message);
+  const Flow flow = message.combine           ? ReadCombining(message, scratch)
+                    : message.grow != nullptr ? ReadGrowing(message)
+                                              : ReadInto(message);
   if (message.arrival == nullptr) return flow;
   // Of an element that has come in part nothing has been combined.
   const size_t partial = message.combine ? message.got % SizeOf(message.combine->type) : 0;
@@ -115,6 +128,17 @@ Flow PeerStream::ReadInto(IncomingMessage& message) {
   const Flow flow = connection_->ReadPayload(rest.first(std::min(rest.size(), kTurnBytes)), got);
   message.got += got;
   return flow == Flow::kDone && got < rest.size() ? Flow::kBlocked : flow;
+}
+
+// The bytes stay in place: there is room for all.
+Flow PeerStream::ReadGrowing(IncomingMessage& message) {
+  const uint64_t bytes = connection_->header().payload;
+  if (message.got == message.grow->size()) {
+    message.grow->resize(std::min<uint64_t>(bytes, message.got + kGrowBytes));
+    message.into = *message.grow;
+  }
+  const Flow flow = ReadInto(message);
+  return flow == Flow::kDone && message.got < bytes ? Flow::kBlocked : flow;
 }
 
 // Piece by piece, so that a piece is combined while it is still in the cache and the next one arrives

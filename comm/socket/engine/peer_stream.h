@@ -31,7 +31,8 @@ struct Combining {
 // A message that is due. Exactly one of `into`, `grow` and `combine` is its destination.
 struct IncomingMessage {
   std::span<uint8_t> into;
-  Bytes* grow = nullptr;  // takes whatever length comes
+  Bytes* grow = nullptr;           // takes what comes, and memory as it comes
+  std::optional<uint64_t> length;  // of `grow`; absent: whatever comes
   std::optional<Combining> combine;
   ArrivedBytes* arrival = nullptr;  // receives the number of bytes in place; may be null
   size_t got = 0;                   // payload bytes
@@ -52,6 +53,8 @@ enum class StreamEvent {
 };
 
 // Makes room for a length that came over the wire. False if there is not that much memory: it must not end the process.
+// TryReserve takes addresses alone: a page of memory counts once it is written to.
+bool TryReserve(Bytes& bytes, uint64_t size);
 bool TryResize(Bytes& bytes, uint64_t size);
 
 class PeerStream {
@@ -83,6 +86,7 @@ class PeerStream {
   StreamEvent BeginMessage(const Call& call, IncomingMessage& message);
   Flow Read(IncomingMessage& message, std::span<uint8_t> scratch);
   Flow ReadInto(IncomingMessage& message);
+  Flow ReadGrowing(IncomingMessage& message);
   Flow ReadCombining(IncomingMessage& message, std::span<uint8_t> scratch);
 
   int rank_ = -1;

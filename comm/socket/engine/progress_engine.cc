@@ -35,10 +35,11 @@ const ArrivedBytes* ProgressEngine::Receive(int peer, std::span<uint8_t> into) {
   return round_.QueueObserved(peer, message);
 }
 
-void ProgressEngine::ReceiveBytes(int peer, Bytes& into) {
+const ArrivedBytes* ProgressEngine::ReceiveBytes(int peer, Bytes& into, std::optional<uint64_t> length) {
   IncomingMessage message;
   message.grow = &into;
-  round_.Queue(peer, message);
+  message.length = length;
+  return round_.QueueObserved(peer, message);
 }
 
 const ArrivedBytes* ProgressEngine::ReceiveCombined(int peer, const Combining& combining) {

@@ -59,7 +59,8 @@ class ProgressEngine {
   // are for SendArriving, and valid until Run returns.
   void Send(int peer, ByteView payload) { SendArriving(peer, payload, nullptr); }
   const ArrivedBytes* Receive(int peer, std::span<uint8_t> into);
-  void ReceiveBytes(int peer, Bytes& into);  // of any length
+  // Of any length, or of that one: then `into` has room for it, and stays where it is.
+  const ArrivedBytes* ReceiveBytes(int peer, Bytes& into, std::optional<uint64_t> length = std::nullopt);
   const ArrivedBytes* ReceiveCombined(int peer, const Combining& combining);
   // `payload` is the destination of a receive of this same round, and is sent as it arrives: the next step of
   // a pipeline, without waiting for the whole of the one before.

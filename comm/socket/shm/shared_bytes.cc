@@ -22,8 +22,10 @@ Result<std::vector<uint64_t>> ExchangeLengths(NodeMemory& memory, uint64_t mine)
   return lengths;
 }
 
-Status Allocate(const NodeMemory& memory, Bytes& bytes, uint64_t length) {
-  return TryResize(bytes, length) ? Status() : memory.engine().failures().NoMemory(length);
+// `index`: whose bytes they are.
+Status Allocate(const NodeMemory& memory, int index, Bytes& bytes, uint64_t length) {
+  if (TryResize(bytes, length)) return {};
+  return memory.engine().failures().NoMemory(memory.RankAt(index), length);
 }
 
 Status MovePieces(NodeMemory& memory, ByteView mine, const std::vector<uint64_t>& lengths, bool reads,
@@ -57,7 +59,7 @@ Result<std::vector<Bytes>> Gather(NodeMemory& memory, ByteView mine, bool reads)
       if (i == memory.index()) {
         theirs.assign(mine.begin(), mine.end());
       } else {
-        MUSTER_CHECK(Allocate(memory, theirs, lengths[static_cast<size_t>(i)]));
+        MUSTER_CHECK(Allocate(memory, i, theirs, lengths[static_cast<size_t>(i)]));
       }
     }
   }
@@ -84,7 +86,7 @@ Result<Bytes> SharedBroadcastBytes(NodeMemory& memory, ByteView mine, int root) 
   std::memcpy(wire.data(), &length, sizeof length);
   MUSTER_CHECK(SharedBroadcast(memory, wire, root));
   std::memcpy(&length, wire.data(), sizeof length);
-  if (!is_root) MUSTER_CHECK(Allocate(memory, data, length));
+  if (!is_root) MUSTER_CHECK(Allocate(memory, root, data, length));
   if (length > 0) MUSTER_CHECK(SharedBroadcast(memory, data, root));
   return data;
 }

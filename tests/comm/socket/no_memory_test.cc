@@ -90,7 +90,7 @@ TEST(NoMemory, OfARankThatReceivesBytesNamesTheirNumber) {
         MUSTER_CHECK(c.BroadcastBytes(c.rank() == 0 ? ByteView(much) : ByteView(), 0));
         return c.Barrier();
       },
-      "rank 1 on gpu01 has no memory for 4194304 bytes in BroadcastBytes #2");
+      "rank 1 on gpu01 has no memory for 4194304 bytes from rank 0 on gpu01 in BroadcastBytes #2");
   // With the code that proves their origin.
   ExpectTheGroupFails(
       Sharing(false),
@@ -98,7 +98,7 @@ TEST(NoMemory, OfARankThatReceivesBytesNamesTheirNumber) {
         MUSTER_CHECK(c.BroadcastBytes(c.rank() == 0 ? ByteView(much) : ByteView(), 0));
         return c.Barrier();
       },
-      "rank 1 on gpu01 has no memory for 4194336 bytes in BroadcastBytes #2");
+      "rank 1 on gpu01 has no memory for 4194336 bytes from rank 0 on gpu01 in BroadcastBytes #2");
 }
 
 TEST(NoMemory, OfACollectiveOnElementsFailsTheGroup) {

@@ -200,6 +200,40 @@ TEST_F(PeerStreamTest, RefusesALengthThatNoMemoryHolds) {
   EXPECT_EQ(Advance(), StreamEvent::kNoMemory);
 }
 
+// Memory for it is taken as it comes: a length alone costs nothing.
+TEST_F(PeerStreamTest, TakesMemoryForWhatHasCome) {
+  Bytes grown;
+  IncomingMessage message;
+  message.grow = &grown;
+  stream_.Queue(message);
+  const FrameBytes header = EncodeFrame({FrameKind::kData, call_, uint64_t{1} << 36});
+  Arrive(header);
+  const StreamEvent event = Advance();
+  EXPECT_TRUE(event == StreamEvent::kMoved || event == StreamEvent::kNoMemory);
+  EXPECT_LE(grown.size(), size_t{16} << 20);
+}
+
+TEST_F(PeerStreamTest, GrowsAsAMessageComes) {
+  Bytes payload((size_t{5} << 20) + 77);
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i * 31 + i / 4099);
+  Bytes grown;
+  IncomingMessage message;
+  message.grow = &grown;
+  stream_.Queue(message);
+  const Bytes wire = Wire(call_, payload);
+  size_t first = 0;
+  for (size_t sent = 0; !stream_.done();) {
+    const ByteView rest = ByteView(wire).subspan(sent);
+    const ssize_t bytes = send(peer_.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    sent += bytes > 0 ? static_cast<size_t>(bytes) : 0;
+    const StreamEvent event = Advance();
+    ASSERT_TRUE(event == StreamEvent::kMoved || event == StreamEvent::kNothing);
+    if (first == 0) first = grown.size();
+  }
+  EXPECT_LT(first, payload.size());
+  EXPECT_TRUE(grown == payload);
+}
+
 TEST_F(PeerStreamTest, TellsAGoodbyeFromAnEnd) {
   Bytes one(1);
   Expect(one);
