@@ -176,9 +176,11 @@ until_true() {
 }
 
 # words FILE...: what was said, but for what is said on a busy machine alone: the progress of a wait that is long there,
-# and a job of srun that waits until the one before has given back its nodes.
+# an attempt of a rank to connect that it gave up for another one, and a job of srun that waits until the one before has
+# given back its nodes.
 words() {
-  sed -E '/: waiting [0-9.]* s: /d; /^srun: job [0-9]+ (queued and waiting for|has been allocated) resources$/d' "$@"
+  sed -E '/: waiting [0-9.]* s: /d; /: rejected a connection: [0-9.:]+: it closed the connection$/d
+    /^srun: job [0-9]+ (queued and waiting for|has been allocated) resources$/d' "$@"
 }
 
 # Ends the suite: the line that tests/run reads, and the exit code.
