@@ -111,6 +111,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
 
 void ControlPlane::OnLeft(const std::set<int>& ranks) {
   maps_.Leave(ranks);
+  survey_.NoteLeft(ranks);
   if (is_root() && !failure()) exchanges_.CheckHopeless(ranks);
   // A rank that has left may come back for the next group while this one is still at work.
   if (later_ && !links_.children().empty()) later_->OpenLadder();

@@ -38,6 +38,7 @@ class GroupSurvey {
   void AskAll(Duration patience, Surveyor::OnAnswer then);
   // An own rank, or a rank below, has waited long in an operation.
   void NoteLate();
+  void NoteLeft(const std::set<int>& ranks) { surveyor_.NoteLeft(ranks); }
   void ReceiveFromParent(ByteView frame) { surveyor_.ReceiveFromParent(frame); }
   void ReceiveFromChild(ChildLinks::Source source, ByteView frame) {
     surveyor_.ReceiveFromChild(source, frame);

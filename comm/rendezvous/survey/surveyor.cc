@@ -66,6 +66,15 @@ void Surveyor::AskThisNode(uint64_t number) {
   });
 }
 
+void Surveyor::NoteLeft(const std::set<int>& ranks) {
+  Reports left;
+  for (const int rank : ranks) left.push_back({.rank = rank, .state = RankState::kLeft});
+  // An answer may begin the next survey.
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, round] : rounds_) numbers.push_back(number);
+  for (const uint64_t number : numbers) Take(number, left);
+}
+
 void Surveyor::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kSurvey) {
     const auto survey = DecodeSurvey(frame);

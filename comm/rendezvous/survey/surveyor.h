@@ -46,6 +46,9 @@ class Surveyor {
   // The reports of this process and those below alone.
   void AskBelow(const Survey& survey, OnAnswer then);
 
+  // They had not left before. No survey waits for them: their processes may end without an answer.
+  void NoteLeft(const std::set<int>& ranks);
+
   // Survey or Surveyed.
   void ReceiveFromParent(ByteView frame);
   void ReceiveFromChild(ChildLinks::Source source, ByteView frame);

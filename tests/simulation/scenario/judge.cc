@@ -159,10 +159,11 @@ class Judgement {
       if (answers.owner >= 0 && answers.owner != launch.owner)
         Add(fmt::format("mistaken: {}: rank {} instead of {}", Name(outcome), answers.owner, launch.owner));
       const Damage& damage = DamageOf(outcome);
-      // After the last round the ranks leave: a process that has ended has no connection, and no answer of its own.
-      if (damage.causes != 0 || !damage.whole || launch.ask_round == launch.rounds) continue;
+      if (damage.causes != 0 || !damage.whole) continue;
+      // After the last round the ranks leave: a process that has ended has no connection.
+      const bool has_owner = launch.ask_round < launch.rounds;
       if (answers.missing > 0 || !answers.whole || answers.reports != launch.world_size ||
-          answers.survey > kSurveyPatience || answers.owner != launch.owner) {
+          answers.survey >= kSurveyPatience || (has_owner && answers.owner != launch.owner)) {
         Add(fmt::format("unanswered: {}: {} missing; {} of {} ranks in {} ms{}; owner {} instead of {}",
                         Name(outcome), answers.missing, answers.reports, launch.world_size,
                         answers.survey / std::chrono::milliseconds(1),
