@@ -33,11 +33,8 @@ struct Options {
   void EndBefore(Deadline latest) {
     if (!latest.IsNever()) time_left = std::max<Duration>(latest.Remaining(), std::chrono::milliseconds(1));
   }
-  // The options that all ranks of a map must have in common.
-  bool Agrees(const Options& other) const {
-    return journal == other.journal && retries == other.retries && timeout == other.timeout &&
-           retry_poisoned == other.retry_poisoned;
-  }
+  // Of the options that all ranks of a map must have in common: "retries 7 and 2, timeout 5s and none"; "" if they agree.
+  std::string DifferencesFrom(const Options& other) const;
 };
 
 // The result of a map, the same on every rank.

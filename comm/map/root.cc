@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
@@ -30,22 +28,6 @@ std::string FirstLine(std::string_view error) {
   return std::string(error.substr(0, std::min(error.find('\n'), kLongestLine)));
 }
 
-// "retries 7 and 2, timeout 5.0 s and none"
-std::string DifferencesOf(const Options& one, const Options& other) {
-  const auto limit = [](Duration timeout) {
-    return timeout > Duration::zero() ? FormatDuration(timeout) : "none";
-  };
-  std::string found;
-  const auto compare = [&found](std::string_view name, const auto& mine, const auto& theirs) {
-    if (mine != theirs) found += fmt::format("{}{} {} and {}", found.empty() ? "" : ", ", name, mine, theirs);
-  };
-  compare("journal", fmt::format("\"{}\"", one.journal), fmt::format("\"{}\"", other.journal));
-  compare("retries", one.retries, other.retries);
-  compare("timeout", limit(one.timeout), limit(other.timeout));
-  compare("retry_failed", one.retry_poisoned, other.retry_poisoned);
-  return found;
-}
-
 Error OtherMap(const Roster& roster, int rank, const Join& join, int first_rank, const Join& first) {
   const auto describe = [](const Join& one) {
     return fmt::format("{} items ({}) of \"{}\"", one.identity.items, ShortName(one.identity.keys),
@@ -55,7 +37,7 @@ Error OtherMap(const Roster& roster, int rank, const Join& join, int first_rank,
                                     DescribeRank(roster, first_rank), describe(first));
   if (join.identity == first.identity) {
     message = fmt::format("{} and {} have different options for their map: {}", DescribeRank(roster, rank),
-                          DescribeRank(roster, first_rank), DifferencesOf(join.options, first.options));
+                          DescribeRank(roster, first_rank), join.options.DifferencesFrom(first.options));
   }
   return {Code::kDisagreement, std::move(message),
           "give every rank the same items, in the same order, and the same options"};
@@ -112,7 +94,7 @@ void Root::OnJoin(int rank, const Join& join) {
   if (!first_) {
     first_ = join;
     first_rank_ = rank;
-  } else if (!(join.identity == first_->identity) || !join.options.Agrees(first_->options)) {
+  } else if (!(join.identity == first_->identity) || !join.options.DifferencesFrom(first_->options).empty()) {
     const Error error = OtherMap(params_.roster, rank, join, first_rank_, *first_);
     if (state_ != State::kOver) GiveUp(error);
     return Send(rank, Refused{error});
