@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <deque>
 #include <limits>
-#include <regex>
 #include <set>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "comm/rendezvous/join/joiner.h"
 #include "comm/rendezvous/join/tree.h"
 #include "tests/simulation/scenario/member.h"
+#include "tests/simulation/search/bounds.h"
 
 namespace muster::simulation {
 namespace {
@@ -41,12 +41,6 @@ constexpr Duration kPatience = seconds(2);
 constexpr Duration kGather = seconds(30);
 constexpr int kAbsentOneIn = 100;
 constexpr Duration kAllHaveAPlaceAt = seconds(10);
-// The bounds, of which tests/bench/README.md has the reasons. Processor time has none: it is the machine's.
-constexpr int kMostConnections = 128;  // of each process
-constexpr size_t kMostRosterBytes = 1000000;
-constexpr Duration kAllKnowWithin = milliseconds(200);
-constexpr Duration kSurveyWithin = seconds(2);
-constexpr size_t kMostBytesOfNames = 1024;
 // The larger exchanges are computed only: all their bytes would be in this machine's memory.
 constexpr size_t kMostExchanged = size_t{1} << 30;
 constexpr rlim_t kDescriptors = 524288;  // systemd's hard limit
@@ -236,20 +230,6 @@ std::string Describe(const Usage& usage) {
 
 void Print(std::string_view what, const std::string& text) { fmt::print("{:<12}{}\n", what, text); }
 
-// Each broken one has a line.
-class Bounds {
- public:
-  void Expect(bool kept, const std::string& otherwise) {
-    if (kept) return;
-    broken_ = true;
-    Print("broken", otherwise);
-  }
-  int status() const { return broken_ ? 1 : 0; }
-
- private:
-  bool broken_ = false;
-};
-
 void StartAll(Cluster& cluster, bool some_are_absent) {
   Launch launch;
   launch.key = "launch";
@@ -305,11 +285,6 @@ int MostConnections(const Cluster& cluster) {
   return most;
 }
 
-void ExpectFewConnections(Bounds& bounds, int most) {
-  bounds.Expect(most <= kMostConnections,
-                fmt::format("a process has {} connections, more than {}", most, kMostConnections));
-}
-
 bool PrintForming(const Cluster& cluster, const Usage& root) {
   const Leader& first = cluster.leaders.front();
   Duration last{};
@@ -342,16 +317,12 @@ bool PrintForming(const Cluster& cluster, const Usage& root) {
   return true;
 }
 
-// `killed` is its node.
-void JudgeKill(Bounds& bounds, const Cluster& cluster, size_t killed, Duration took) {
+// The other processes that have the name of that node.
+int Know(const Cluster& cluster, size_t killed) {
   const std::string name = fmt::format(" on n{} ", killed);
-  const auto know = std::ranges::count_if(cluster.leaders, [&](const Leader& leader) {
+  return static_cast<int>(std::ranges::count_if(cluster.leaders, [&](const Leader& leader) {
     return leader.error.message.find(name) != std::string::npos;
-  });
-  bounds.Expect(
-      know == cluster.nodes - 1 && took <= kAllKnowWithin,
-      fmt::format("{} of {} have the name of the killed node, after {:.3f} s; expected: all within {} s",
-                  know, cluster.nodes - 1, Seconds(took), Seconds(kAllKnowWithin)));
+  }));
 }
 
 int RunWhole(const ScaleOfGroup& scale) {
@@ -366,8 +337,7 @@ int RunWhole(const ScaleOfGroup& scale) {
   const Process& root = *cluster.leaders.front().process;
   Run(cluster, kLimit, [&] { return cluster.formed == nodes || cluster.told > 0; });
   if (!PrintForming(cluster, Of(root))) return 1;
-  bounds.Expect(cluster.roster_bytes <= kMostRosterBytes,
-                fmt::format("the roster has {} bytes, more than {}", cluster.roster_bytes, kMostRosterBytes));
+  bounds.Roster(cluster.roster_bytes);
   const Time formed = world.now();
 
   Run(cluster, formed + seconds(1), [] { return false; });
@@ -395,11 +365,7 @@ int RunWhole(const ScaleOfGroup& scale) {
   Print("survey",
         fmt::format("{} of {} ranks after {:.3f} s; root: {}", cluster.reports, cluster.world_size(),
                     Seconds(cluster.surveyed), Describe(Of(root) - before_survey)));
-  const bool in_time = cluster.surveyed > Time{} && cluster.surveyed <= kSurveyWithin;
-  bounds.Expect(
-      in_time && std::cmp_equal(cluster.reports, cluster.world_size()),
-      fmt::format("the survey has {} of {} ranks after {:.3f} s (0: no answer); expected: all within {} s",
-                  cluster.reports, cluster.world_size(), Seconds(cluster.surveyed), Seconds(kSurveyWithin)));
+  bounds.Survey(static_cast<int>(cluster.reports), cluster.world_size(), cluster.surveyed);
   Run(cluster, formed + kKillAt, [] { return false; });
   const int most = MostConnections(cluster);
   const Usage before_kill = Of(root);
@@ -409,47 +375,17 @@ int RunWhole(const ScaleOfGroup& scale) {
   Print("one killed", fmt::format("{} of {} know after {:.3f} s; root: {}", cluster.told, nodes - 1,
                                   Seconds(world.now() - killed), Describe(Of(root) - before_kill)));
   Print("", cluster.leaders.front().error.message);
-  JudgeKill(bounds, cluster, n / 2, world.now() - killed);
-  ExpectFewConnections(bounds, std::max(most, MostConnections(cluster)));
+  bounds.Kill(Know(cluster, n / 2), nodes - 1, world.now() - killed);
+  bounds.Connections(std::max(most, MostConnections(cluster)));
   return bounds.status();
 }
 
-struct Named {
-  std::set<int> nodes;
-  size_t bytes = 0;  // of the host lists
-};
-
-// "missing n1: 8 (...); n[99,199-201] and 2 more: 792 (...)": each node by number, and only those with a name.
-Named NodesIn(const std::string& message) {
-  static const std::regex pattern(R"((?:missing|;) (n[^:(]*): )");
-  Named named;
-  for (std::sregex_iterator found(message.begin(), message.end(), pattern), end; found != end; ++found) {
-    std::string list = (*found)[1].str();
-    named.bytes += list.size();
-    list.resize(std::min(list.size(), list.find(" and ")));
-    std::erase_if(list, [](char c) { return c == 'n' || c == '[' || c == ']'; });
-    for (const std::string_view part : Split(list, ',')) {
-      const size_t dash = part.find('-');
-      const auto first = ParseInteger<int>(part.substr(0, dash));
-      const auto last = dash == std::string_view::npos ? first : ParseInteger<int>(part.substr(dash + 1));
-      for (int node = first.value_or(0); first && last && node <= *last; ++node) named.nodes.insert(node);
-    }
-  }
-  return named;
-}
-
-void JudgeNames(Bounds& bounds, const Cluster& cluster) {
+std::set<int> AbsentOf(int nodes) {
   std::set<int> absent;
-  for (int node = 0; node < cluster.nodes; ++node) {
+  for (int node = 0; node < nodes; ++node) {
     if (IsAbsent(node)) absent.insert(node);
   }
-  const Named named = NodesIn(cluster.leaders.front().error.message);
-  bounds.Expect(named.nodes == absent,
-                fmt::format("the message names {} nodes, and not the {} that are absent", named.nodes.size(),
-                            absent.size()));
-  bounds.Expect(
-      named.bytes <= kMostBytesOfNames,
-      fmt::format("the names of nodes have {} bytes, more than {}", named.bytes, kMostBytesOfNames));
+  return absent;
 }
 
 int RunAbsent(const ScaleOfGroup& scale) {
@@ -473,8 +409,8 @@ int RunAbsent(const ScaleOfGroup& scale) {
   Print("", fmt::format("{} bytes: {}", root.error.message.size(), root.error.message));
   bounds.Expect(cluster.told == present,
                 fmt::format("{} of {} know that the group did not form", cluster.told, present));
-  JudgeNames(bounds, cluster);
-  ExpectFewConnections(bounds, most);
+  bounds.Names(root.error.message, AbsentOf(nodes));
+  bounds.Connections(most);
   return bounds.status();
 }
 
