@@ -5,12 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "tests/comm/base/waiting_child.h"
 #include "tests/comm/socket/fake_group.h"
 
 namespace muster::socket {
@@ -119,23 +119,12 @@ TEST_F(ForkedChildTest, KeepsNoConnectionOpen) {
   world_.Run([&](Communicator& c) {
     ASSERT_TRUE(c.rank() == 0 ? c.Recv(one, 1) : c.rank() == 1 ? c.Send(one, 0) : Status());
   });
-  std::array<int, 2> ends{};
-  ASSERT_EQ(pipe(ends.data()), 0);
-  const pid_t worker = fork();
-  if (worker == 0) {
-    close(ends[1]);
-    char end = 0;
-    _exit(read(ends[0], &end, 1) == 0 ? 0 : 1);
-  }
-  close(ends[0]);
+  const WaitingChild worker;
   world_.Leave(1);
   // More than the kernel buffers.
   const Bytes bytes(size_t{32} << 20);
   const Status sent =
       world_.at(0).Send(HostBuffer(std::span(bytes)), 1, {.timeout = std::chrono::seconds(5)});
-  close(ends[1]);
-  int status = 0;
-  EXPECT_EQ(waitpid(worker, &status, 0), worker);
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().message, "rank 1 on gpu01 left the group before Send #1 u8[33554432]");
 }

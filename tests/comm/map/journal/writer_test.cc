@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <csignal>
 
 #include "comm/map/journal/claim.h"
 #include "comm/map/journal/durations.h"
 #include "tests/comm/base/another_user.h"
+#include "tests/comm/base/waiting_child.h"
 #include "tests/comm/map/journal/files.h"
 
 namespace muster::map {
@@ -60,21 +60,10 @@ TEST_F(JournalWriterTest, IsFreeOnceItIsClosedThoughAForkedChildGoesOn) {
   const Identity identity = IdentityOf(10);
   auto first = Open(identity);
   ASSERT_TRUE(first) << ToString(first.error());
-  std::array<int, 2> ends{};
-  ASSERT_EQ(pipe(ends.data()), 0);
-  const pid_t worker = fork();
-  if (worker == 0) {
-    close(ends[1]);
-    char end = 0;
-    _exit(read(ends[0], &end, 1) == 0 ? 0 : 1);
-  }
-  close(ends[0]);
+  const WaitingChild worker;
   ASSERT_TRUE(first->writer->Close());
   first->writer.reset();
   const auto second = Open(identity);
-  close(ends[1]);
-  int status = 0;
-  EXPECT_EQ(waitpid(worker, &status, 0), worker);
   EXPECT_TRUE(second) << ToString(second.error());
 }
 
