@@ -1,6 +1,5 @@
 // muster launch: local ranks without a launcher, on this machine or on several.
 #include <algorithm>
-#include <limits>
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
@@ -118,8 +117,9 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   if (!launch.host_file.empty()) return LaunchOnHosts(environment, asked, effective, launch);
   MUSTER_TRY(const int ranks,
              ParseRanksPerNode("-n", launch.ranks, [&] { return ProcessorsOfThisNode(environment.All()); }));
-  if (launch.nodes > std::numeric_limits<int>::max() / ranks) {
-    return Fail(Code::kUsage, "--nnodes {} with {} ranks on each is too many", launch.nodes, ranks);
+  if (!join::RankBlock::Fits(launch.nodes, ranks)) {
+    return WithHint(Fail(Code::kUsage, "--nnodes {} with {} ranks on each is too many", launch.nodes, ranks),
+                    join::RankBlock::kTooMany);
   }
   run::SupervisorPlan plan;
   plan.config = config;

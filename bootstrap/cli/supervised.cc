@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
@@ -43,8 +42,10 @@ Result<join::RankBlock> BlockOf(const RankTuple& tuple, int ranks) {
                          ranks, tuple.launcher, *tuple.local_world_size, tuple.node.value_or("this node")),
                     "start one on each node (srun --ntasks-per-node=1), or leave --nproc-per-node out");
   }
-  if (tuple.world_size > std::numeric_limits<int>::max() / ranks) {
-    return Fail(Code::kUsage, "--nproc-per-node {} on each of {} nodes is too many", ranks, tuple.world_size);
+  if (!join::RankBlock::Fits(tuple.world_size, ranks)) {
+    return WithHint(
+        Fail(Code::kUsage, "--nproc-per-node {} on each of {} nodes is too many", ranks, tuple.world_size),
+        join::RankBlock::kTooMany);
   }
   return join::RankBlock{tuple.rank, tuple.world_size, ranks};
 }

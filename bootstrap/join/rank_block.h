@@ -1,6 +1,8 @@
 // One supervisor that represents several ranks of its node: `run --nproc-per-node`, `launch`.
 #pragma once
 
+#include <limits>
+
 #include "comm/rendezvous/join/join_request.h"
 
 namespace muster::join {
@@ -13,6 +15,10 @@ struct RankBlock {
 
   int first_rank() const { return node * ranks; }
   int world_size() const { return nodes * ranks; }
+
+  // Whether an int holds the number of all ranks; else kTooMany is the hint.
+  static bool Fits(int nodes, int ranks) { return nodes <= std::numeric_limits<int>::max() / ranks; }
+  static constexpr const char* kTooMany = "pass less: a group has at most 2147483647 ranks";
 };
 
 // `request` is that of rank `node` in a world of `nodes`, one process each; it becomes that of its block in a

@@ -61,7 +61,8 @@ TEST_F(DryRunTest, RunRefusesMoreRanksThanItCounts) {
                                            " --endpoint a:5000 --nproc-per-node 4096 --dry-run -- true");
     EXPECT_EQ(outcome.status, 64);
     EXPECT_THAT(outcome.err,
-                HasSubstr("error: --nproc-per-node 4096 on each of " + nodes + " nodes is too many\n"));
+                HasSubstr("error: --nproc-per-node 4096 on each of " + nodes +
+                          " nodes is too many (pass less: a group has at most 2147483647 ranks)\n"));
   }
 }
 
