@@ -2,93 +2,109 @@
 
 load("//deploy/bazel:rules.bzl", "muster_binary")
 
-# name: (package, file, text, what takes its place). Exactly one place in the file has the text.
+# name: (the complaint that must find it: kInvariants of scenario/run_scenario.h; package, file, text, what takes its place).
+# Exactly one place in the file has the text.
 MUTATIONS = {
     "heartbeat_is_never_sent": (
+        "fails without a fault",
         "comm/rendezvous/liveness",
         "heartbeat_monitor.cc",
         "peer.stream->Send(EncodeBare(ControlType::kHeartbeat));",
         "static_cast<void>(peer);",
     ),
     "failure_is_not_passed_on": (
+        "disagree",
         "comm/rendezvous/liveness",
         "failure_notifier.cc",
         "  links_.children().SendAll(Encode(*failures_.failure()));",
         "",
     ),
     "second_claim_is_accepted": (
+        "twice",
         "comm/rendezvous/roster",
         "roster_builder.cc",
         "  if (seat.taken) {",
         "  if (seat.taken) return std::nullopt;\n  if (seat.taken) {",
     ),
     "proof_is_not_checked": (
+        "admitted",
         "comm/auth",
         "proof.cc",
         "return std::make_unique<EmptyProver>(AuthMethod::kSecret, secret.Psk());",
         "static_cast<void>(secret); return std::make_unique<EmptyProver>(AuthMethod::kSecret, std::nullopt);",
     ),
     "deadline_is_not_armed": (
+        "hangs",
         "comm/rendezvous/join",
         "joiner.cc",
         "  deadline_.Set(request_.timeouts.rendezvous);",
         "",
     ),
     "lost_leader_is_not_reported": (
+        "waits",
         "comm/rendezvous/join",
         "upstream_link.cc",
         "  if (acceptance_.known_above && acceptances_ > 1) return",
         "  if (accepted_) return",
     ),
     "hello_below_a_lost_leader_is_lost": (
+        "waits",
         "comm/rendezvous/join",
         "upstream_link.cc",
         " && acceptances_ > 1)",
         ")",
     ),
     "hellos_end_with_the_leader_above": (
+        "waits",
         "comm/rendezvous/join",
         "upstream_link.cc",
         "  if (IsBelowALeader()) {",
         "  if (false) {",
     ),
     "process_without_its_roster_waits_for_the_next_group": (
+        "lingers",
         "comm/rendezvous/control",
         "rejoin_handler.cc",
         "  if (auto failure = LoseUnformed(source, hello)) return",
         "  if (auto failure = hello.members.empty() ? LoseUnformed(source, hello) : std::nullopt) return",
     ),
     "reports_end_with_the_leader_above": (
+        "unreported",
         "comm/rendezvous/control",
         "control_plane.cc",
         "  if (!request_) return false;",
         "  return false;",
     ),
     "nodes_behind_a_silent_leader_are_awaited": (
+        "lingers",
         "comm/rendezvous/control",
         "control_plane.cc",
         "  peers_->LoseNodesBehind(source);",
         "",
     ),
     "node_with_a_part_of_its_ranks_is_whole": (
+        "waits",
         "comm/rendezvous/join",
         "failure_notice.cc",
         "return arrived.whole_nodes < arrived.nodes;",
         "return arrived.by_node.size() < arrived.nodes;",
     ),
     "leave_message_is_lost": (
+        "hangs",
         "comm/rendezvous/liveness",
         "leaving.cc",
         "  links_.SendUp(EncodeLeave(ranks));",
         "",
     ),
     "survey_does_not_await_the_ranks_below": (
+        "unanswered",
         "comm/rendezvous/survey",
         "surveyor.cc",
         "    for (const int rank : child.ranks) await(rank);",
         "",
     ),
     "owner_below_is_not_found": (
+        "unanswered",
         "comm/rendezvous/liveness",
         "owner_inquiry.cc",
         "  if (answer.kind > collected.best.kind) collected.best = answer;",
@@ -97,7 +113,7 @@ MUTATIONS = {
 }
 
 def mutated_search(name):
-    package, file, text, replacement = MUTATIONS[name]
+    _complaint, package, file, text, replacement = MUTATIONS[name]
     native.genrule(
         name = name + "_source",
         srcs = ["//%s:%s" % (package, file)],

@@ -1,7 +1,7 @@
 // Searches the seeds for one that breaks an invariant.
 //
 //   search [--seeds N] [--seconds N] [--first SEED]   many; the last line is "N passed, N failed, N skipped"
-//   ... --until-failure                               ends with the first seed that fails
+//   ... --until COMPLAINT                             ends with the first seed that has it; the exit status is 1 if none has
 //   search --seed SEED [--log]                        one; --log: the log of its processes
 //   search --scale NODESxRANKS [--fan-out N]          no seed: the cost of a group of that size
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ struct Arguments {
   Duration time{};
   bool one = false;
   bool log = false;
-  bool until_failure = false;
+  std::string_view until;  // a prefix of kInvariants
   std::optional<std::string> scale;
   size_t fan_out = rendezvous::kFanOut;  // of --scale
 };
@@ -75,9 +75,11 @@ Arguments Parse(int argc, char** argv) {
       arguments.log = true;
       continue;
     }
-    if (name == "--until-failure") {
-      arguments.until_failure = true;
-      continue;
+    if (name == "--until") {
+      arguments.until = i + 1 < argc ? argv[++i] : "";
+      if (std::ranges::count(kInvariants, arguments.until, &Invariant::prefix) == 1) continue;
+      fmt::print(stderr, "search: unknown complaint \"{}\"\n", arguments.until);
+      std::exit(64);
     }
     if (name == "--scale") {
       arguments.scale = i + 1 < argc ? argv[++i] : "";
@@ -186,7 +188,7 @@ class Search {
     return failed == 0 ? 0 : 1;
   }
 
-  bool failed() const { return !broken_.empty(); }
+  bool Has(std::string_view complaint) const { return broken_.contains(complaint); }
 
  private:
   void Show(uint64_t seed, const Scenario& scenario, const std::vector<std::string>& violations) {
@@ -217,14 +219,16 @@ int RunMany(const Arguments& arguments) {
   const auto began = Clock::now();
   Search search;
   const auto found = arguments.first == 1 ? kFound.begin() : kFound.end();
-  std::for_each(found, kFound.end(), [&](uint64_t seed) { search.RunSeed(seed); });
-  for (uint64_t seed = arguments.first;; ++seed) {
+  const auto over = [&] { return search.Has(arguments.until); };
+  for (auto seed = found; seed != kFound.end() && !over(); ++seed) search.RunSeed(*seed);
+  for (uint64_t seed = arguments.first; !over(); ++seed) {
     if (arguments.seeds > 0 && seed - arguments.first >= arguments.seeds) break;
     if (arguments.time > Duration::zero() && Clock::now() - began >= arguments.time) break;
     search.RunSeed(seed);
-    if (arguments.until_failure && search.failed()) break;
   }
-  return search.Summarize(Clock::now() - began);
+  const int status = search.Summarize(Clock::now() - began);
+  if (arguments.until.empty()) return status;
+  return over() ? 0 : 1;
 }
 
 }  // namespace
