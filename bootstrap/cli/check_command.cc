@@ -1,6 +1,4 @@
 // muster check: form the group, verify it, print a report, leave.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstdio>
 
@@ -12,6 +10,7 @@
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/supervised.h"
 #include "bootstrap/join/membership.h"
+#include "bootstrap/process/standard_streams.h"
 #include "bootstrap/resolve/resolve_report.h"
 #include "comm/log/log.h"
 
@@ -49,11 +48,12 @@ TimeoutOptions ForCheck(TimeoutOptions timeouts) {
 }
 
 // One rank prints for all; every rank has the same facts.
-void Report(const check::Evidence& evidence, const check::Verdict& verdict, bool json) {
-  fmt::print("{}", json ? check::CheckJson(evidence, verdict) : check::CheckText(evidence, verdict));
-  std::fflush(stdout);
-  if (verdict.failures.empty()) return;
-  LogError("muster check failed: {}", verdict.failures.front().message);
+Status Report(const check::Evidence& evidence, const check::Verdict& verdict, bool json) {
+  Status printed =
+      process::Print(json ? check::CheckJson(evidence, verdict) : check::CheckText(evidence, verdict));
+  if (printed) printed = process::FlushOutput();
+  if (!verdict.failures.empty()) LogError("muster check failed: {}", verdict.failures.front().message);
+  return printed;
 }
 
 Result<int> CheckGroup(join::Membership& membership, const RankTuple& tuple, const Environment& environment,
@@ -72,9 +72,11 @@ Result<int> CheckGroup(join::Membership& membership, const RankTuple& tuple, con
   evidence.job = tuple.job.key;
   evidence.formed_in = membership.formed_in;
   const check::Verdict verdict = check::Judge(evidence);
-  if (membership.group->rank() == 0) Report(evidence, verdict, flags.json);
+  Status reported;
+  if (membership.group->rank() == 0) reported = Report(evidence, verdict, flags.json);
   membership.communicator.reset();
   const Status left = membership.group->Leave(Deadline::After(membership.timeouts.shutdown));
+  MUSTER_CHECK(reported);
   // The report names the failure of the group; leaving fails for the same reason.
   if (!left && verdict.exit_status == 0) return tl::unexpected<Error>(left.error());
   return verdict.exit_status;
@@ -86,7 +88,8 @@ int Refused(const Environment& environment, const join::StartOptions& asked, res
   // The one object is rank 0's, wherever there is one.
   const bool reports = !refusal.awaited || refusal.awaited->tuple.rank == 0;
   if (!json || !reports) return ReportError(refusal.error);
-  fmt::print("{}", resolve::ResolveJson(refusal));
+  if (const Status printed = process::Print(resolve::ResolveJson(refusal)); !printed)
+    return ReportError(printed.error());
   return ExitStatus(refusal.error.code);
 }
 

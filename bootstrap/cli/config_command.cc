@@ -1,9 +1,8 @@
 // muster config: the effective configuration and the origin of each value.
-#include <fmt/core.h>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
+#include "bootstrap/process/standard_streams.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 
 namespace muster::cli {
@@ -27,8 +26,8 @@ Result<int> ShowConfiguration(const SharedFlags& shared, const ConfigFlags& flag
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
   MUSTER_CHECK(resolve::Launchers().CheckName(effective.config.launcher));
-  fmt::print(
-      "{}", flags.json ? config::ToJson(effective, flags.explain) : config::ToYaml(effective, flags.explain));
+  MUSTER_CHECK(process::Print(flags.json ? config::ToJson(effective, flags.explain)
+                                         : config::ToYaml(effective, flags.explain)));
   return 0;
 }
 

@@ -1,10 +1,9 @@
 // muster doctor: the state of this machine, without a job.
-#include <fmt/core.h>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/doctor/examine.h"
 #include "bootstrap/doctor/report.h"
+#include "bootstrap/process/standard_streams.h"
 #include "comm/base/version.h"
 #include "comm/log/log_time.h"
 
@@ -42,7 +41,7 @@ Result<int> Examine(const SharedFlags& shared, bool json) {
   doctor::Report report{kVersion, environment.host_name().value_or("this machine"),
                         doctor::Examine(environment, effective.config, asked, Deadline::After(kLongest))};
   if (!loaded) report.findings.insert(report.findings.begin(), Unusable(loaded.error()));
-  fmt::print("{}", json ? ReportJson(report) : ReportText(report));
+  MUSTER_CHECK(process::Print(json ? ReportJson(report) : ReportText(report)));
   return Worst(report.findings) == doctor::Health::kProblem ? ExitStatus(Code::kSystem) : 0;
 }
 

@@ -1,12 +1,12 @@
 #include "bootstrap/cli/flags.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"
+#include "bootstrap/process/standard_streams.h"
 #include "comm/log/log.h"
 #include "comm/log/log_time.h"
 
@@ -112,13 +112,10 @@ std::string ErrorAsJson(const Error& error) {
 }
 
 int ReportError(const Error& error, bool json) {
-  if (json) {
-    fmt::print("{}", ErrorAsJson(error));
-  } else {
-    if (error.code == Code::kUsage) SetLogTime(LogTime::kNone);
-    LogEvent(LogLevel::kError, "error", {{"code", CodeName(error.code)}, {"hint", error.hint}}, "{}",
-             ToString(error));
-  }
+  if (json && process::Print(ErrorAsJson(error))) return ExitStatus(error.code);
+  if (error.code == Code::kUsage) SetLogTime(LogTime::kNone);
+  LogEvent(LogLevel::kError, "error", {{"code", CodeName(error.code)}, {"hint", error.hint}}, "{}",
+           ToString(error));
   return ExitStatus(error.code);
 }
 

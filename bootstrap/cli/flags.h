@@ -46,7 +46,8 @@ Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags);
 // One line of JSON.
 std::string ErrorAsJson(const Error& error);
 
-// "muster: message (hint)" on stderr, or with `json` the error object on stdout; the exit status of its code.
+// "muster: message (hint)" on stderr, or with `json` the error object on stdout, if that can be written; the exit status
+// of its code.
 int ReportError(const Error& error, bool json = false);
 // The exit status of a command that gave `result`; reports its error.
 int StatusOf(const Result<int>& result, bool json = false);

@@ -1,6 +1,4 @@
 // muster help: the first page, the page of a command, or the whole manual as JSON.
-#include <fmt/core.h>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/help/key_page.h"
@@ -9,6 +7,7 @@
 #include "bootstrap/config/table.h"
 #include "bootstrap/config/text/nearest.h"
 #include "bootstrap/environment/environment.h"
+#include "bootstrap/process/standard_streams.h"
 
 namespace muster::cli {
 namespace {
@@ -58,12 +57,17 @@ Result<std::string> PageOf(std::string_view topic, const Style& style) {
   return Fail(NoTopic(topic));
 }
 
+Result<int> ShowManual() {
+  MUSTER_CHECK(process::Print(ManualJson(Commands())));
+  return 0;
+}
+
 }  // namespace
 
 Result<int> ShowHelp(std::string_view topic, std::string_view colour) {
   MUSTER_TRY(const Style style, StyleFor(colour));
   MUSTER_TRY(const std::string page, PageOf(topic, style));
-  fmt::print("{}", page);
+  MUSTER_CHECK(process::Print(page));
   return 0;
 }
 
@@ -74,11 +78,7 @@ CommandText AddHelpCommand(Options& options, Run& run) {
   options.Positional("TOPIC", *topic, "a command, exit-status, keys, or a key of the configuration");
   options.Flag("--json", *json, "print the manual of all commands and keys as one JSON object");
   run = [&options, topic, json] {
-    if (*json) {
-      fmt::print("{}", ManualJson(Commands()));
-      return 0;
-    }
-    return StatusOf(ShowHelp(*topic, ColourOf(options)));
+    return StatusOf(*json ? ShowManual() : ShowHelp(*topic, ColourOf(options)));
   };
   return kText;
 }

@@ -1,11 +1,9 @@
 // muster journal: the work that a map has done.
 
-#include <cerrno>
-#include <cstdio>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/map/journal_report.h"
+#include "bootstrap/process/standard_streams.h"
 #include "comm/log/log.h"
 #include "comm/map/journal/reader.h"
 
@@ -37,11 +35,6 @@ struct JournalFlags {
   bool zero = false;
 };
 
-Status ToStandardOutput(std::string_view part) {
-  if (std::fwrite(part.data(), 1, part.size(), stdout) == part.size()) return {};
-  return Fail(Code::kSystem, "cannot write standard output: {}", ErrnoText(errno));
-}
-
 // Beside output that has no place for it.
 void WarnOfDamage(const map::JournalReader& journal) {
   for (const map::JournalFlaw& flaw : journal.flaws()) {
@@ -50,14 +43,14 @@ void WarnOfDamage(const map::JournalReader& journal) {
 }
 
 Result<int> Verify(const map::JournalReader& journal, const JournalFlags& flags) {
-  MUSTER_CHECK(ToStandardOutput(flags.json ? map::VerifyJson(journal, flags.directory)
-                                           : map::VerifyText(journal, flags.directory)));
+  MUSTER_CHECK(process::Print(flags.json ? map::VerifyJson(journal, flags.directory)
+                                         : map::VerifyText(journal, flags.directory)));
   return map::IsWhole(journal) ? 0 : ExitStatus(Code::kWorkFailed);
 }
 
 Result<int> Merge(map::JournalReader& journal, const JournalFlags& flags) {
   WarnOfDamage(journal);
-  MUSTER_CHECK(map::WriteMerged(journal, flags.zero ? '\0' : '\n', ToStandardOutput));
+  MUSTER_CHECK(map::WriteMerged(journal, flags.zero ? '\0' : '\n', process::Print));
   const uint64_t items = journal.identity().items;
   const uint64_t committed = journal.index().committed();
   if (committed == items) return 0;
@@ -81,11 +74,11 @@ Result<int> ShowJournal(const JournalFlags& flags) {
   if (flags.action == "merge") return Merge(journal, flags);
   if (flags.json || flags.csv) {
     WarnOfDamage(journal);
-    MUSTER_CHECK(flags.json ? map::WriteJsonLines(journal, ToStandardOutput)
-                            : map::WriteCsv(journal, ToStandardOutput));
+    MUSTER_CHECK(flags.json ? map::WriteJsonLines(journal, process::Print)
+                            : map::WriteCsv(journal, process::Print));
   } else {
     MUSTER_TRY(const std::string summary, map::JournalSummary(journal, flags.directory));
-    MUSTER_CHECK(ToStandardOutput(summary));
+    MUSTER_CHECK(process::Print(summary));
   }
   return 0;
 }

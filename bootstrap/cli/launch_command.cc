@@ -150,8 +150,8 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
     } else {
       ExportSettings(asked, plan.environment);
     }
-    fmt::print("{}",
-               launch.json ? run::DryRunJson(plan, "muster launch") : run::DryRunText(plan, "muster launch"));
+    MUSTER_CHECK(process::Print(launch.json ? run::DryRunJson(plan, "muster launch")
+                                            : run::DryRunText(plan, "muster launch")));
     return 0;
   }
   return run::RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {

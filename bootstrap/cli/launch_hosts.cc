@@ -9,6 +9,7 @@
 #include "bootstrap/config/text/read_file.h"
 #include "bootstrap/hosts/host_file.h"
 #include "bootstrap/hosts/host_launch.h"
+#include "bootstrap/process/standard_streams.h"
 #include "comm/auth/secret.h"
 #include "comm/base/parse.h"
 #include "comm/rendezvous/link/names.h"
@@ -95,7 +96,7 @@ std::vector<std::string> Words(std::string_view text) {
 }
 
 // The command of each machine; each of them prints its own ranks with --dry-run.
-int DryRun(const hosts::HostLaunchPlan& plan, bool json) {
+Result<int> DryRun(const hosts::HostLaunchPlan& plan, bool json) {
   nlohmann::ordered_json machines = nlohmann::ordered_json::array();
   for (size_t node = 0; node < plan.hosts.size(); ++node) {
     std::vector<std::string> words = plan.launch;
@@ -106,16 +107,18 @@ int DryRun(const hosts::HostLaunchPlan& plan, bool json) {
         {{"host", plan.hosts[node]}, {"ssh", plan.ssh}, {"directory", plan.directory}, {"command", words}});
   }
   if (json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"machines", machines}}.dump(
-                           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    MUSTER_CHECK(process::Print(nlohmann::ordered_json{{"machines", machines}}.dump(
+                                    -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                                "\n"));
     return 0;
   }
-  fmt::print("dry run: nothing is started\n\ndirectory  {}\n", plan.directory);
+  std::string text = fmt::format("dry run: nothing is started\n\ndirectory  {}\n", plan.directory);
   for (const auto& machine : machines) {
-    fmt::print("{}\n  {} {}\n  {}\n", machine["host"].get<std::string>(), fmt::join(plan.ssh, " "),
-               machine["host"].get<std::string>(),
-               fmt::join(machine["command"].get<std::vector<std::string>>(), " "));
+    text += fmt::format("{}\n  {} {}\n  {}\n", machine["host"].get<std::string>(), fmt::join(plan.ssh, " "),
+                        machine["host"].get<std::string>(),
+                        fmt::join(machine["command"].get<std::vector<std::string>>(), " "));
   }
+  MUSTER_CHECK(process::Print(text));
   return 0;
 }
 

@@ -1,12 +1,8 @@
 // The `muster` command.
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -95,11 +91,13 @@ Result<std::vector<std::string>> WordsOf(const CLI::App& command, int at, int ar
   return words;
 }
 
+Result<int> ShowVersion() {
+  MUSTER_CHECK(process::Print(BuildFacts() + "\n"));
+  return 0;
+}
+
 int Main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
-    fmt::print("{}\n", BuildFacts());
-    return 0;
-  }
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) return StatusOf(ShowVersion());
   CLI::App app("", "muster");
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", BuildFacts);
@@ -125,8 +123,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     const std::string own = options ? ColourOf(*options) : "";
     return StatusOf(ShowHelp(row == nullptr ? "" : row->name, own.empty() ? colour : own));
-  } catch (const CLI::Success& success) {
-    return app.exit(success);  // --version
+  } catch (const CLI::CallForVersion&) {
+    return StatusOf(ShowVersion());
   } catch (const CLI::ParseError& error) {
     return ReportError(Problem(app, command, error), WantsJson(argc, argv));
   }
@@ -136,13 +134,11 @@ int Main(int argc, char** argv) {
 // For the last lines of the log, such as the error that ends the command.
 constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
 
-// The output of a command may be all its work: a full disk is a failure. A reader that has gone is none.
+// The output of a command may be all its work: a full disk is a failure.
 int WithOutputWritten(int status) {
-  errno = 0;
-  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (written || errno == EPIPE) return status;
-  return ReportError(Error{Code::kSystem, errno == 0 ? "cannot write all of standard output"
-                                                     : "cannot write standard output: " + ErrnoText(errno)});
+  if (process::OutputHasFailed()) return status;  // the command has reported it
+  const Status written = process::FlushOutput();
+  return written ? status : ReportError(written.error());
 }
 
 // Standard error that cannot be written, a full file or a pipe without a reader, does not change the exit status.

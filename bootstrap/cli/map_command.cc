@@ -1,6 +1,4 @@
 // muster map: a command for each item, shared dynamically among the ranks.
-#include <fmt/core.h>
-
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
@@ -9,6 +7,7 @@
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/map/map_plan.h"
 #include "bootstrap/map/map_run.h"
+#include "bootstrap/process/standard_streams.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {
@@ -77,17 +76,17 @@ Result<int> DryRun(const Environment& environment, const join::StartOptions& ask
   MUSTER_TRY(const map::MapPlan plan, map::MakeMapPlan(effective, flags.command));
   for (const std::string& warning : plan.warnings) LogWarning("{}", warning);
   MUSTER_TRY(const std::string text, map::DescribePlan(plan, flags.json));
-  fmt::print("{}", text);
+  MUSTER_CHECK(process::Print(text));
   return 0;
 }
 
-void Report(const map::MapEnd& end, const map::MapPlan& plan, bool json) {
-  if (json) fmt::print("{}", map::EndJson(end, plan));
+Status Report(const map::MapEnd& end, const map::MapPlan& plan, bool json) {
   const int status = map::ExitStatusOf(end);
   for (const std::string& line : map::DescribeEnd(end)) {
     if (status == 0) LogInfo("{}", line);
     if (status != 0) LogError("{}", line);
   }
+  return json ? process::Print(map::EndJson(end, plan)) : Status{};
 }
 
 // `reports` becomes false on a rank that leaves the JSON object to rank 0.
@@ -114,7 +113,7 @@ Result<int> Map(const SharedFlags& shared, const MapFlags& flags, bool& reports)
   MUSTER_TRY(const map::MapEnd end, map::RunMap({environment, started->effective.config, asked,
                                                  started->resolution, map::Member::Join},
                                                 *plan));
-  if (end.reports) Report(end, *plan, flags.json);
+  if (end.reports) MUSTER_CHECK(Report(end, *plan, flags.json));
   return map::ExitStatusOf(end);
 }
 

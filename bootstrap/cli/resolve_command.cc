@@ -1,11 +1,10 @@
 // muster resolve: the tuple of this process, and its origin. No network, except that a bare PMIx rank queries
 // the server on this node.
-#include <fmt/core.h>
-
 #include <cstdio>
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
+#include "bootstrap/process/standard_streams.h"
 #include "bootstrap/resolve/resolve_report.h"
 #include "comm/log/log.h"
 #include "comm/log/log_time.h"
@@ -43,17 +42,17 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
     if (flags.exports) {
       for (const std::string& warning : resolved->warnings) LogWarning("{}", warning);
     }
-    fmt::print("{}", flags.json      ? resolve::ResolveJson(*resolved)
-                     : flags.exports ? resolve::ResolveExport(*resolved)
-                                     : resolve::ResolveText(*resolved));
+    MUSTER_CHECK(process::Print(flags.json      ? resolve::ResolveJson(*resolved)
+                                : flags.exports ? resolve::ResolveExport(*resolved)
+                                                : resolve::ResolveText(*resolved)));
     return 0;
   }
   const resolve::Refusal& refusal = resolved.error();
   if (flags.json) {
-    fmt::print("{}", resolve::ResolveJson(refusal));
+    MUSTER_CHECK(process::Print(resolve::ResolveJson(refusal)));
   } else {
     // stdout is for requested output: here it is empty.
-    fmt::print(stderr, "{}", resolve::ResolveText(refusal));
+    std::fputs(resolve::ResolveText(refusal).c_str(), stderr);
   }
   return ExitStatus(refusal.error.code);
 }

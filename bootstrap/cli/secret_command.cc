@@ -1,8 +1,7 @@
 // muster secret: a fresh 256-bit job secret.
-#include <fmt/core.h>
-
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
+#include "bootstrap/process/standard_streams.h"
 #include "comm/auth/secret.h"
 
 namespace muster::cli {
@@ -15,15 +14,16 @@ constexpr CommandText kText = {
     .examples = R"(export MUSTER_SECRET=$(muster secret)   # in the batch script, before srun muster run)",
 };
 
+Result<int> PrintSecret() {
+  MUSTER_TRY(const auth::JobSecret secret, auth::JobSecret::Generate());
+  MUSTER_CHECK(process::Print(secret.Text() + "\n"));
+  return 0;
+}
+
 }  // namespace
 
 CommandText AddSecretCommand(Options& /*options*/, Run& run) {
-  run = [] {
-    const Result<auth::JobSecret> secret = auth::JobSecret::Generate();
-    if (!secret) return ReportError(secret.error());
-    fmt::print("{}\n", secret->Text());
-    return 0;
-  };
+  run = [] { return StatusOf(PrintSecret()); };
   return kText;
 }
 

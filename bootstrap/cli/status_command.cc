@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <optional>
 
 #include "bootstrap/cli/commands.h"
@@ -12,6 +11,7 @@
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/join/startup.h"
 #include "bootstrap/process/stack.h"
+#include "bootstrap/process/standard_streams.h"
 #include "bootstrap/status/report.h"
 #include "bootstrap/status/watch.h"
 #include "comm/log/log.h"
@@ -164,8 +164,7 @@ Result<int> ShowStatus(const StatusFlags& flags) {
     return status::Watch({interval, flags.json, describe}, [&] { return StateNow(flags, environment); });
   }
   MUSTER_TRY(const status::WatchedState state, StateNow(flags, environment));
-  fmt::print("{}", state.text);
-  std::fflush(stdout);
+  MUSTER_CHECK(process::Print(state.text));
   return 0;
 }
 

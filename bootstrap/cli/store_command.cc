@@ -12,6 +12,7 @@
 #include "bootstrap/environment/environment.h"
 #include "bootstrap/join/startup.h"
 #include "bootstrap/process/signals.h"
+#include "bootstrap/process/standard_streams.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/event_loop.h"
@@ -87,14 +88,11 @@ Result<tcp_store::ServerOptions> OptionsHere() {
 }
 
 // Other programs wait for this line.
-void Announce(const net::SocketAddress& address, bool json) {
-  if (json) {
-    fmt::print("{{\"listen\":\"{}\",\"host\":\"{}\",\"port\":{}}}\n", address.ToString(), address.Host(),
-               address.port());
-  } else {
-    fmt::print("listening on {}\n", address.ToString());
-  }
-  std::fflush(stdout);
+Status Announce(const net::SocketAddress& address, bool json) {
+  MUSTER_CHECK(process::Print(json ? fmt::format("{{\"listen\":\"{}\",\"host\":\"{}\",\"port\":{}}}\n",
+                                                 address.ToString(), address.Host(), address.port())
+                                   : fmt::format("listening on {}\n", address.ToString())));
+  return process::FlushOutput();
 }
 
 Result<int> ServeStore(const StoreFlags& flags) {
@@ -123,7 +121,7 @@ Result<int> ServeStore(const StoreFlags& flags) {
         "write",
         server.address().ToString());
   }
-  Announce(server.address(), flags.json);
+  MUSTER_CHECK(Announce(server.address(), flags.json));
   loop->RunUntil([&] { return ended; }, Deadline::Never());
   LogInfo("store {}: ends with {} clients and {} keys", server.address().ToString(), server.clients(),
           server.keys());

@@ -110,7 +110,8 @@ class Planner {
     MUSTER_TRY(const run::SupervisorPlan plan,
                Plan(resolution_.tuple.node.value_or(environment_.process()->host_name), 0));
     const std::string& launcher = resolution_.tuple.launcher;
-    fmt::print("{}", wanted_.json ? run::DryRunJson(plan, launcher) : run::DryRunText(plan, launcher));
+    MUSTER_CHECK(
+        process::Print(wanted_.json ? run::DryRunJson(plan, launcher) : run::DryRunText(plan, launcher)));
     return 0;
   }
 

@@ -4,8 +4,21 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 namespace muster::process {
+namespace {
+
+// The errno of the first write that failed; 0 if there is none.
+int output_problem = 0;
+
+Status Keep(bool written) {
+  if (!written && output_problem == 0) output_problem = errno;
+  if (!OutputHasFailed()) return {};
+  return Fail(Code::kSystem, "cannot write standard output: {}", ErrnoText(output_problem));
+}
+
+}  // namespace
 
 void OccupyStandardStreams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
@@ -27,5 +40,13 @@ Result<UniqueFd> TakeStandardInput() {
   fcntl(lifeline.get(), F_SETFL, O_NONBLOCK);
   return lifeline;
 }
+
+Status Print(std::string_view text) {
+  return Keep(output_problem == 0 && std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
+Status FlushOutput() { return Keep(output_problem == 0 && std::fflush(stdout) == 0); }
+
+bool OutputHasFailed() { return output_problem != 0 && output_problem != EPIPE; }
 
 }  // namespace muster::process

@@ -1,6 +1,8 @@
 // The standard descriptors 0, 1 and 2 of this process.
 #pragma once
 
+#include <string_view>
+
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 
@@ -20,5 +22,14 @@ bool InTerminalForeground();
 // standard input away from this process and its programs, which read /dev/null from now on. The descriptor
 // becomes readable and reaches its end when the other side is gone. Error: kSystem.
 Result<UniqueFd> TakeStandardInput();
+
+// The facts that the user asked for; commands write them by these functions alone. Kept in a buffer, until FlushOutput or
+// the end. Error: kSystem; after one nothing more is written. A reader that has gone is no error: the rest is dropped.
+// One thread.
+Status Print(std::string_view text);
+// For a program that waits for the text, and before a line on standard error.
+Status FlushOutput();
+// Print or FlushOutput has returned an error.
+bool OutputHasFailed();
 
 }  // namespace muster::process

@@ -33,6 +33,17 @@ TEST_F(JournalCommandTest, PrintsMergesAndVerifies) {
   EXPECT_THAT(Muster({"verify", "--json"}), HasSubstr("\"whole\":true"));
 }
 
+// The message of the end does not repeat that of the record.
+TEST_F(JournalCommandTest, OutputThatIsLostIsReportedOnce) {
+  Run(map::IdentityOf(1), {map::RecordOf(0, std::string(100000, 'x'))});
+  for (const std::string flag : {"merge", "--json"}) {
+    Launched command({"journal", path_, flag}, "/dev/null", open("/dev/full", O_WRONLY | O_CLOEXEC));
+    EXPECT_EQ(command.Wait(), 71) << flag;
+    EXPECT_EQ(command.Err(), "muster: error: cannot write standard output: No space left on device\n")
+        << flag;
+  }
+}
+
 TEST_F(JournalCommandTest, WhatIsMissingHasAStatusOfItsOwn) {
   Run(map::IdentityOf(3), {map::RecordOf(1, "one"), map::RecordOf(0, "broke", map::Ending::kPoisoned)});
   EXPECT_EQ(
