@@ -16,7 +16,7 @@ from ._errors import UsageError
 
 _T = TypeVar("_T")
 
-# The longest delay of a signal that arrives just before the wait begins.
+# The longest delay of a signal that arrives just before the wait begins, and of the record that a call has returned.
 LOOK_S = 0.2
 
 # How long a call waits for an earlier one, which was interrupted, to return with the failure of the group.
@@ -30,8 +30,20 @@ class _Job(Generic[_T]):
         self.arguments = arguments
         self.results: list[_T] = []
         self.raised: BaseException | None = None
+        self.finished = False
+        # Released after that. No state: a signal handler may raise as soon as it has been acquired.
         self.done = threading.Lock()
         self.done.acquire()
+        # The first one decides, in one operation: the second thread (True), or an interrupted thread (False).
+        self._begins: dict[None, bool] = {}
+
+    def begins(self) -> bool:
+        """Of the second thread. False: the call is not to be made."""
+        return self._begins.setdefault(None, True)
+
+    def waits(self) -> bool:
+        """Of an interrupted call: whether it has begun and not returned. If it has not begun, it never will."""
+        return self._begins.setdefault(None, False) and not self.finished
 
 
 _Jobs = queue.SimpleQueue[Optional[_Job[Any]]]
@@ -42,10 +54,13 @@ def _serve(jobs: _Jobs) -> None:
         job = jobs.get()
         if job is None:
             return
+        if not job.begins():
+            continue
         try:
             job.results.append(job.function(*job.arguments))
         except BaseException as error:
             job.raised = error
+        job.finished = True
         job.done.release()
         del job
 
@@ -80,7 +95,9 @@ class Waiter:
             while not job.done.acquire(timeout=LOOK_S):
                 pass
         except BaseException as interruption:
-            self._left, self._reason = job, type(interruption).__name__
+            self._left = job
+            self._reason = type(interruption).__name__
+            job.waits()
             raise
         if job.raised is not None:
             raise job.raised
@@ -89,18 +106,20 @@ class Waiter:
     @property
     def stuck(self) -> bool:
         """Whether an interrupted call still waits."""
-        return self._left is not None and self._left.done.locked()
+        left = self._left
+        return left is not None and left.waits()
 
     def settle(self, timeout: float) -> bool:
         """Waits for an interrupted call that must return. False: it still waits."""
         left = self._left
-        if left is not None and not left.done.acquire(timeout=timeout):
+        if left is not None and left.waits() and not left.done.acquire(timeout=timeout):
             return False
         self._left = None
         return True
 
     def _finish_left(self, left: _Job[Any]) -> None:
-        if self.stuck:
+        # It may have returned, and the second thread has not recorded it yet.
+        if left.waits() and not left.done.acquire(timeout=LOOK_S):
             self._abandon(f"was interrupted ({self._reason})".encode())
             if not left.done.acquire(timeout=GRACE_S):
                 raise UsageError(
