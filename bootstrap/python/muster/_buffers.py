@@ -141,6 +141,8 @@ class Region:
 class _Exported:
     """Keeps an object's memory in place."""
 
+    view = _View()  # of no memory, until __init__, which a signal may interrupt
+
     def __init__(self, thing: object, flags: int) -> None:
         self.view = _View()
         _get_buffer(thing, ctypes.byref(self.view), flags)

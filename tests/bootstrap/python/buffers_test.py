@@ -92,5 +92,21 @@ class Pointers(Programs):
         )
 
 
+class Interrupted(Programs):
+    def test_before_memory_is_taken(self):
+        self.passes(
+            "import sys\n"
+            "from muster import _buffers\n"
+            "def interrupt(frame, event, argument):\n"
+            "    if frame.f_code is _buffers._Exported.__init__.__code__:\n"
+            "        raise KeyboardInterrupt\n"
+            "sys.settrace(interrupt)\n"
+            "try:\n"
+            "    raise AssertionError(_buffers.region('', bytearray(1)))\n"
+            "except KeyboardInterrupt:\n"
+            "    pass\n"
+        )
+
+
 if __name__ == "__main__":
     cases.main()
