@@ -196,6 +196,18 @@ EOF
   expect 'jobs that end too soon' "$(grep -o 'no further item of the map is begun, [0-9]* are left' "$dir/log" | grep -o '[0-9]*' | xargs)" '4 2'
 }
 
+# A variable of the user that is called as one of the script: Slurm exports it to the job.
+sweep_ends() {
+  fresh
+  printf 'map:\n  items: [q1, q2]\n  command: ["true"]\n' >"$dir/sweep.yaml"
+  trap 'cat "$dir/log"' EXIT
+  job=$(cd "$dir" && code=3 ctl sbatch --parsable --ntasks-per-node=1 --output="$dir/log" "$top/deploy/sbatch/map.sbatch" \
+    "$dir/sweep.yaml" "$dir/out")
+  until_true 60 map_job_over
+  expect_items 2
+  expect_like 'the job' "$(ctl scontrol show job "$job")" '*ExitCode=0:0*'
+}
+
 # One item ends, in the first of the jobs. The others never do, so that the second job is the last one.
 sweep_stops() {
   local restart
@@ -231,6 +243,7 @@ check_maps() {
   check 'map: import muster' resident
   check 'map: in muster status' seen_at_work
   check 'map: in muster status, and in the report' seen_in_report
+  check 'map.sbatch: one job, and a variable called code' sweep_ends
   check 'map.sbatch: a job without progress is the last one' sweep_stops
   [[ -z ${MUSTER_TESTS_LONG-} ]] || check 'map.sbatch: several jobs' sweep
   unset PYTHONPATH LD_LIBRARY_PATH

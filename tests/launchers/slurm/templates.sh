@@ -53,7 +53,8 @@ evaluation_in_jobs() {
   [[ $restarts -ge 2 ]] || fail "it was queued again $restarts times: $(tail -n 50 "$dir/out")"
 }
 
-# evaluation_again CODE: in its first life the time is up after some batches; the second one does none, and exits with CODE.
+# evaluation_again CODE: in its first life the time is up after some batches; the second one does none, and exits with CODE. A
+# variable `code` of the user does not change it.
 evaluation_again() {
   forty
   step -N1 -n1 muster map --items "$dir/items.txt" --output "$dir/map" -- true 2>"$dir/err"
@@ -65,7 +66,7 @@ mkdir -p "$(dirname "$DONE")" && cp -r "$JOURNAL" "$DONE"
 exit 80
 EOF
   chmod +x "$dir/python"
-  PATH=$dir:$PATH JOURNAL=$dir/map/journal DONE=$dir/scores/journal/call LAST=$1 submit_template eval "$dir/scores"
+  PATH=$dir:$PATH JOURNAL=$dir/map/journal DONE=$dir/scores/journal/call LAST=$1 code=3 submit_template eval "$dir/scores"
   until_true "${patience:-60}" job_over
   expect_like 'the job' "$(ctl scontrol show job "$job")" "*Restarts=1 *ExitCode=$1:0*"
 }
