@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "comm/log/log.h"
+#include "bootstrap/output/poll_interval.h"
 
 namespace muster::output {
 namespace {
@@ -32,13 +32,24 @@ ProgramOutput::~ProgramOutput() {
 }
 
 void ProgramOutput::Watch() {
-  if (watched_ || !pipe_) return;
+  if (watched_ || read_timer_ != 0 || !pipe_) return;
   const Status status = params_.loop.Watch(pipe_.get(), EPOLLIN, [this](uint32_t) { OnReadable(); });
-  if (!status) return LogWarning("{}", status.error().message);
-  watched_ = true;
+  watched_ = status.has_value();
+  if (watched_) return;
+  if (!std::exchange(refused_, true)) WarnOfPolling(params_.name, status.error());
+  ReadLater();
+}
+
+void ProgramOutput::ReadLater() {
+  read_timer_ = params_.loop.After(kPollInterval, [this] {
+    read_timer_ = 0;
+    Watch();
+    if (!watched_) OnReadable();
+  });
 }
 
 void ProgramOutput::Unwatch() {
+  params_.loop.Cancel(std::exchange(read_timer_, 0));
   if (std::exchange(watched_, false)) params_.loop.Forget(pipe_.get());
 }
 

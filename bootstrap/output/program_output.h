@@ -21,6 +21,7 @@ namespace muster::output {
 class ProgramOutput {
  public:
   struct Params {
+    std::string name;  // for a line of the log: "standard error of rank 3"
     net::EventLoop& loop;
     Console& console;                  // must outlive this, and so must the file
     std::optional<std::string> label;  // absent: as it is
@@ -44,7 +45,9 @@ class ProgramOutput {
   std::string Tail() const { return tail_.Text(); }
 
  private:
+  // A pipe that the kernel refuses to watch, for want of memory or of max_user_watches, is read at intervals.
   void Watch();
+  void ReadLater();
   void Unwatch();
   void OnReadable();
   size_t Read(size_t at_most);
@@ -58,6 +61,8 @@ class ProgramOutput {
   Params params_;
   UniqueFd pipe_;
   bool watched_ = false;
+  bool refused_ = false;  // and logged
+  net::EventLoop::TimerId read_timer_ = 0;
   std::optional<LineLabeller> labeller_;
   std::string labelled_;
   LineTail tail_;

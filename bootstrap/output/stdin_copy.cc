@@ -1,6 +1,7 @@
 #include "bootstrap/output/stdin_copy.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bootstrap/output/poll_interval.h"
 #include "comm/system/pipe.h"
 
 namespace muster::output {
@@ -39,6 +41,7 @@ StdinCopy::StdinCopy(net::EventLoop& loop, int source)
     : loop_(loop), source_(OwnDescriptor(source)), is_socket_(TypeOf(source) == S_IFSOCK) {}
 
 StdinCopy::~StdinCopy() {
+  loop_.Cancel(pump_timer_);
   if (watched_) loop_.Forget(source_.get());
   for (auto& [rank, reader] : readers_) Close(reader);
 }
@@ -99,6 +102,20 @@ bool StdinCopy::ReadSome() {
   return false;
 }
 
+bool StdinCopy::SourceIsReady() const {
+  pollfd in{source_.get(), POLLIN, 0};
+  return TEMP_FAILURE_RETRY(poll(&in, 1, 0)) != 0;
+}
+
+void StdinCopy::PumpLater() {
+  if (pump_timer_ != 0) return;
+  pump_timer_ = loop_.After(kPollInterval, [this] {
+    pump_timer_ = 0;
+    pollable_ = true;
+    Pump();
+  });
+}
+
 void StdinCopy::Pump() {
   for (auto at = readers_.begin(); at != readers_.end();) {
     if (WriteTo(at->second)) {
@@ -124,13 +141,20 @@ void StdinCopy::WatchSource() {
     Pump();
   };
   if (pollable_ && !watched_) {
-    pollable_ = watched_ = loop_.Watch(source_.get(), EPOLLIN, [go_on](uint32_t) { go_on(); }).has_value();
+    const Status status = loop_.Watch(source_.get(), EPOLLIN, [go_on](uint32_t) { go_on(); });
+    pollable_ = watched_ = status.has_value();
+    // A file is always ready, and is read without events.
+    if (!pollable_ && !SourceIsReady()) {
+      if (!std::exchange(refused_, true)) WarnOfPolling("standard input", status.error());
+      return PumpLater();
+    }
   }
-  if (pollable_ || std::exchange(pump_posted_, true)) return;
+  if (pollable_ || pump_timer_ != 0 || std::exchange(pump_posted_, true)) return;
   loop_.Post([this, go_on, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     pump_posted_ = false;
-    if (source_ && buffer_.size() < kMostPending) go_on();
+    if (!source_ || buffer_.size() >= kMostPending) return;
+    SourceIsReady() ? go_on() : PumpLater();
   });
 }
 
@@ -140,11 +164,19 @@ void StdinCopy::WatchReader(int rank, Reader& reader) {
   if (events == reader.events) return;
   if (reader.events != 0) {
     loop_.Change(reader.pipe.get(), events);
-  } else if (!loop_.Watch(reader.pipe.get(), events,
-                          [this, rank](uint32_t came) { (came & EPOLLERR) != 0 ? Drop(rank) : Pump(); })) {
+    reader.events = events;
     return;
   }
-  reader.events = events;
+  const Status status = loop_.Watch(reader.pipe.get(), events, [this, rank](uint32_t came) {
+    (came & EPOLLERR) != 0 ? Drop(rank) : Pump();
+  });
+  if (status) {
+    reader.events = events;
+    return;
+  }
+  if (!std::exchange(reader.refused, true))
+    WarnOfPolling(fmt::format("standard input of rank {}", rank), status.error());
+  if (reader.at < end()) PumpLater();
 }
 
 }  // namespace muster::output

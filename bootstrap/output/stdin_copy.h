@@ -37,10 +37,14 @@ class StdinCopy {
     UniqueFd pipe;
     uint64_t at = 0;  // of the stream: all before it is written
     uint32_t events = 0;
+    bool refused = false;  // by epoll, and logged
   };
 
   void Pump();
   bool ReadSome();
+  bool SourceIsReady() const;
+  // A descriptor that waits is not watched.
+  void PumpLater();
   bool WriteTo(Reader& reader);
   void Trim();
   void WatchSource();
@@ -52,8 +56,10 @@ class StdinCopy {
   UniqueFd source_;  // empty: it has ended
   bool is_socket_ = false;
   bool pollable_ = true;  // epoll refuses files: they are always ready
+  bool refused_ = false;  // the source, which is no file; logged
   bool watched_ = false;
   bool pump_posted_ = false;
+  net::EventLoop::TimerId pump_timer_ = 0;
   std::map<int, Reader> readers_;
   std::string buffer_;
   uint64_t begin_ = 0;  // of the stream: the start of buffer_

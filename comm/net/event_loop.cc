@@ -92,7 +92,9 @@ Status EventLoop::Watch(int fd, uint32_t events, IoHandler handler) {
   event.data.u64 = MakeTag(fd, generation);
   const int operation = Find(fd) != nullptr ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
   if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) {
-    return muster::Fail(Code::kSystem, "cannot watch descriptor {}: {}", fd, ErrnoText(errno));
+    const int reason = errno;
+    return WithHint(Fail(Code::kSystem, "cannot watch descriptor {}: {}", fd, ErrnoText(reason)),
+                    reason == ENOSPC ? "raise the limit: sysctl fs.epoll.max_user_watches" : "");
   }
   if (watched_.size() <= static_cast<size_t>(fd)) watched_.resize(static_cast<size_t>(fd) + 1);
   // Dropped last: a handler's captures may call Watch or Forget in their destructors.

@@ -24,11 +24,14 @@ RankProgram::RankProgram(net::EventLoop& loop, int rank, std::unique_ptr<process
     // With a file the output is not lost, and the program goes on.
     const bool ends_with_reader = output.out_file == nullptr;
     out_ = std::make_unique<ProgramOutput>(
-        ProgramOutput::Params{loop, *output.out, output.label, output.out_file, ends_with_reader},
+        ProgramOutput::Params{fmt::format("standard output of rank {}", rank), loop, *output.out,
+                              output.label, output.out_file, ends_with_reader},
         child_->TakeStdout());
   }
-  err_ = std::make_unique<ProgramOutput>(
-      ProgramOutput::Params{loop, output.err, output.label, output.err_file}, child_->TakeStderr());
+  err_ =
+      std::make_unique<ProgramOutput>(ProgramOutput::Params{fmt::format("standard error of rank {}", rank),
+                                                            loop, output.err, output.label, output.err_file},
+                                      child_->TakeStderr());
 }
 
 bool RankProgram::NoticeExit() {

@@ -21,8 +21,9 @@ class ProgramOutputTest : public testing::Test {
 
   std::unique_ptr<ProgramOutput> Output(UniqueFd pipe, std::optional<std::string> label,
                                         Console* file = nullptr, bool ends_with_reader = false) {
-    return std::make_unique<ProgramOutput>(
-        ProgramOutput::Params{*loop, console, std::move(label), file, ends_with_reader}, std::move(pipe));
+    return std::make_unique<ProgramOutput>(ProgramOutput::Params{"standard output of rank 0", *loop, console,
+                                                                 std::move(label), file, ends_with_reader},
+                                           std::move(pipe));
   }
   void Write(const UniqueFd& fd, std::string_view text) {
     ASSERT_EQ(write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
