@@ -7,6 +7,7 @@
 //   exit      exits with 0, without a leave message
 //   leave     leaves and exits
 //   receive   as FILE, but rank 0 waits in a Recv
+//   reduce    rank 0 waits in a Reduce; RANK does its part once there is FILE.part, and leaves; the others do with FILE
 //   abandon   gives the group up, takes its time to end on request, and leaves FILE
 //   stop      all meet in Barriers all the time; once there is FILE it comes to no further one, until FILE is
 //   gone
@@ -85,11 +86,23 @@ Status MeetUntil(Communicator& group, bool late, const std::string& file) {
   }
 }
 
+Status ReduceOneByOne(Communicator& group, bool first, const std::string& file) {
+  // After some calls the ranks of a node share memory.
+  for (int i = 0; i < 40; ++i) MUSTER_CHECK(group.Barrier());
+  if (group.rank() != 0) WaitFor(first ? file + ".part" : file);
+  std::array<float, 4> values{};
+  MUSTER_CHECK(group.Reduce({values.data(), values.size(), muster::DataType::kF32},
+                            {values.data(), values.size(), muster::DataType::kF32}, muster::ReduceOp::kSum,
+                            0));
+  return muster::Shutdown();
+}
+
 Status Run(int late, const std::string& what, const std::string& file) {
   const auto initialised = muster::Init();
   if (!initialised) return muster::Fail(initialised.error());
   Communicator& group = **initialised;
   MUSTER_CHECK(group.Barrier());
+  if (what == "reduce") return ReduceOneByOne(group, group.rank() == late, file);
   if (what == "stop") return MeetUntil(group, group.rank() == late, file);
   if (group.rank() == late) {
     MUSTER_CHECK(BeLate(group, what, file));

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kLongestPause = uint64_t{10} * 60 * 1000;
 constexpr Duration kMargin = std::chrono::milliseconds(100);
+constexpr Duration kSecondLookAfter = std::chrono::seconds(2);
 
 std::string NameOf(const WaitingCall& call) {
   const int peer = call.call.collective || call.call.waiting_for.empty() ? -1 : call.call.waiting_for.front();
@@ -56,24 +57,48 @@ void StragglerWatch::AskNow() {
 void StragglerWatch::Take(const std::vector<RankReport>& reports) {
   asking_ = false;
   const std::vector<WaitingCall> calls = FindWaitingCalls(reports, after_);
-  std::map<std::string, uint64_t> still;
-  for (const WaitingCall& call : calls) {
-    const auto known = next_.find(NameOf(call));
-    if (known != next_.end()) still.insert(*known);
-  }
-  next_ = std::move(still);
+  Note(calls);
   Duration pause = Duration::max();
   for (const WaitingCall& call : calls) {
-    if (!call.left.empty()) return on_hopeless_(call);
-    pause = std::min(pause, Report(call));
+    if (call.left.empty()) {
+      pause = std::min(pause, Report(call));
+      continue;
+    }
+    WaitingCall hopeless = call;
+    hopeless.left = GoneFor(call);
+    if (!hopeless.left.empty()) return on_hopeless_(hopeless);
+    pause = std::min(pause, kSecondLookAfter);
   }
   if (pause != Duration::max()) AskIn(pause);
   if (std::exchange(ask_again_, false)) OnLate();
 }
 
+void StragglerWatch::Note(const std::vector<WaitingCall>& calls) {
+  std::map<std::string, Known> known;
+  for (const WaitingCall& call : calls) {
+    const std::string name = NameOf(call);
+    const Known& before = known_[name];
+    Known& now = known[name];
+    now.next = before.next;
+    for (const int rank : call.left) {
+      const auto found = before.left.find(rank);
+      now.left[rank] = found != before.left.end() ? found->second : Clock::now();
+    }
+  }
+  known_ = std::move(known);
+}
+
+std::vector<int> StragglerWatch::GoneFor(const WaitingCall& call) const {
+  std::vector<int> gone;
+  for (const auto& [rank, since] : known_.at(NameOf(call)).left) {
+    if (since + kSecondLookAfter <= last_asked_) gone.push_back(rank);
+  }
+  return gone;
+}
+
 Duration StragglerWatch::Report(const WaitingCall& call) {
   const uint64_t waited = call.call.milliseconds;
-  uint64_t& next = next_[NameOf(call)];
+  uint64_t& next = known_[NameOf(call)].next;
   if (waited >= next) {
     LogInfo("{}", Describe(roster_, call));
     next = waited + std::min(waited, kLongestPause);

@@ -1,5 +1,7 @@
 // The root's: logs the ranks that are missing in an operation in which other ranks wait long. A straggler is
-// no failure, so this only logs. A rank that has left the group will never come: that is a failure.
+// no failure, so this only logs. A rank that has left the group will never come: that is a failure, once a second
+// survey, two seconds later, finds the same. A rank leaves as soon as it has done its part, and the rank that waits may
+// notice later: its data is on the way, or its state is written once a second only.
 //
 // One line for each operation, when it has waited for `after`, and again each time the wait has doubled (at
 // most ten minutes later). Sends no survey while no rank waits long.
@@ -36,18 +38,27 @@ class StragglerWatch {
   void OnLate();
 
  private:
+  struct Known {
+    uint64_t next = 0;  // the wait at which it is logged again, milliseconds
+    std::map<int, Clock::time_point>
+        left;  // ranks that have left and are waited for, and since when that is known
+  };
+
   void AskIn(Duration delay);
   void AskNow();
   void Take(const std::vector<RankReport>& reports);
+  void Note(const std::vector<WaitingCall>& calls);
   // The pause before the next survey.
   Duration Report(const WaitingCall& call);
+  // The ranks of call.left for which an earlier survey has found the same.
+  std::vector<int> GoneFor(const WaitingCall& call) const;
 
   net::EventLoop& loop_;
   const Roster& roster_;
   const Duration after_;
   Ask ask_;
   OnHopeless on_hopeless_;
-  std::map<std::string, uint64_t> next_;  // by operation: the wait at which it is logged again, milliseconds
+  std::map<std::string, Known> known_;  // by operation
   bool asking_ = false;
   bool ask_again_ = false;  // a rank was late meanwhile
   Clock::time_point last_asked_{};

@@ -114,8 +114,10 @@ class Analysis {
           (call.call.collective && (call.call.communicator == kWorldCommunicator ||
                                     LastOn(*report, call.call.communicator, false) != nullptr ||
                                     LastOn(*report, call.call.communicator, true) != nullptr));
-      // A rank that has left and is not waited for had done its part before.
-      const bool done = report->state == RankState::kLeft && !awaited.contains(rank);
+      // A rank that has left and is not waited for had done its part before. A program that ends with 0 has left.
+      const bool over = report->state == RankState::kLeft ||
+                        (report->state == RankState::kEnded && report->exit_status == 0);
+      const bool done = over && !awaited.contains(rank);
       if (!takes_part || done || (call.call.collective && HasArrived(*report, call.call))) continue;
       late[WhereIs(*report, call.call.communicator)].push_back(rank);
       if (report->state == RankState::kLeft) call.left.push_back(rank);

@@ -1,6 +1,7 @@
 #include "comm/socket/engine/stall_monitor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/socket/engine/wait_rules.h"
 
@@ -41,6 +42,7 @@ void StallMonitor::Begin(const Call& call) {
 void StallMonitor::End() {
   DropQuestions();
   gone_.clear();
+  noted_.clear();
   if (waiting_pair_) mesh_.group().activity().Remove(waiting_pair_.get());
   waiting_pair_.reset();
 }
@@ -55,12 +57,12 @@ bool StallMonitor::Blocked() {
     publish_at_ = Deadline::After(kPublishAfter);
     ask_at_ = Deadline::After(ask_after_);
   }
-  return Asking() || wake().Expired();
+  return Asking() || !noted_.empty() || wake().Expired();
 }
 
 void StallMonitor::Attend(const std::vector<int>& peers, bool connected) {
   const bool late = late_at_.Expired();
-  if (publish_at_.Expired() || late) Publish(peers);
+  if (publish_at_.Expired() || late || (!noted_.empty() && noted_ != peers)) Publish(peers);
   if (late) {
     late_at_ = Deadline::Never();
     mesh_.group().activity().ReportLate();
@@ -76,13 +78,18 @@ Deadline StallMonitor::wake() const {
 
 void StallMonitor::Publish(const std::vector<int>& peers) {
   publish_at_ = Deadline::Never();
-  if (history_ != nullptr) return history_->Waiting(peers);
+  if (history_ != nullptr) return Note(peers);
   if (waiting_pair_) return;
   OperationState state = StateOf(call_);
   state.active = true;
   state.waiting_for = peers;
   waiting_pair_ = std::make_shared<WaitingPair>(std::move(state), Clock::now() - kPublishAfter);
   mesh_.group().activity().Add(waiting_pair_);
+}
+
+void StallMonitor::Note(std::vector<int> peers) {
+  noted_ = std::move(peers);
+  history_->Waiting(noted_);
 }
 
 // Begins after the last one of the round before: the first ones may be silent.

@@ -1,5 +1,6 @@
 // The actions of a waiting rank when an operation takes long:
-//   after 50 ms without progress  it notes in the call history the ranks that it waits for, for surveys
+//   after 50 ms without progress  it notes in the call history the ranks that it waits for, for surveys; until the
+//                                 next progress it keeps the note correct: a peer leaves once it has done its part
 //   after `straggler_after`       it notifies the control plane, which logs the missing ranks
 //   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
 //                                 the group, and a peer of this node without a listener has gone, and so has one
@@ -35,9 +36,12 @@ class StallMonitor {
   void End();
   // This process was suspended for `stall`: no planned action is due yet.
   void Postpone(Duration stall);
-  void Progress() { blocked_ = false; }
+  void Progress() {
+    blocked_ = false;
+    if (!noted_.empty()) Note({});
+  }
 
-  // Called when this rank is about to wait; true if it is time for Attend.
+  // Called each time that this rank is about to wait; true if it is time for Attend.
   bool Blocked();
   // `peers`: the ranks that it waits for, in the whole group, ascending. `connected`: to all of them.
   void Attend(const std::vector<int>& peers, bool connected);
@@ -50,6 +54,7 @@ class StallMonitor {
 
  private:
   void Publish(const std::vector<int>& peers);
+  void Note(std::vector<int> peers);
   void Ask(std::vector<int> peers);
   void DropQuestions();
   void CollectAnswers();
@@ -68,6 +73,7 @@ class StallMonitor {
   std::map<int, uint64_t> asked_;  // rank -> open question
   std::set<int> gone_;
   Deadline late_at_ = Deadline::Never();
+  std::vector<int> noted_;  // in the call history
   std::shared_ptr<const ActivitySource>
       waiting_pair_;  // in the group's ActivityTable, if there is no call history
 };

@@ -205,6 +205,15 @@ early() {
   : >"$go"
 }
 
+# It has done its part and left: the root's reports about those that wait may be older than that.
+done_its_part() {
+  laggards "$1" 1 reduce "$go"
+  until_true 20 grep -qF 'Reduce #42 f32[4] waits ' "$dir/err"
+  : >"$go.part"
+  until_true 20 grep -qE 'Reduce #42 f32\[4\] waits .* for ranks 2' "$dir/err"
+  released 0
+}
+
 all_others_say() { [[ $(grep -cF -- "$1" "$dir/err") == 15 ]]; }
 
 # The leader of gpu02 dies and leaves a worker behind that has its connections.
@@ -245,6 +254,7 @@ check_status() {
   check 'a rank exits with 0 (run)' early run exit 69 \
     'error: rank 5 on gpu02 exited with 0 without leaving its group'
   check 'a rank leaves before the last collective' early library leave 69 'rank 5 on gpu02 left the group before AllReduce #2'
+  for how in library run; do check "a rank leaves after its part ($how)" done_its_part "$how"; done
   check "a leader's worker outlives it" forked_worker
   begin "the job's end" job_end
   export MUSTER_LIVENESS_HEARTBEAT=200ms MUSTER_LIVENESS_SUSPECT_AFTER=1s MUSTER_LIVENESS_DEAD_AFTER=5s

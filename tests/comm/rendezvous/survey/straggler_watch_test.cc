@@ -77,9 +77,26 @@ TEST_F(StragglerWatchTest, StopsAskingWhenTheWaitIsOver) {
 }
 
 TEST_F(StragglerWatchTest, WhoHasLeftWillNotCome) {
+  const LogCapture log;
   reports[1].state = RankState::kLeft;
   watch->OnLate();
   ASSERT_TRUE(loop.Until([&] { return hopeless == std::vector<int>{1}; }));
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(log.Text(), "");
+}
+
+// It left as soon as it had done its part, and the rank that waits for others had not noticed yet.
+TEST_F(StragglerWatchTest, WhoHasLeftMayHaveDoneItsPart) {
+  reports[1].state = RankState::kLeft;
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return asked == 1; }));
+  for (int i = 0; i < 3; ++i) watch->OnLate();
+  loop.For(milliseconds(300));
+  EXPECT_EQ(asked, 2) << "a survey that another late rank begins decides nothing yet";
+  reports[0].operations[0].waiting_for = {};
+  ASSERT_TRUE(loop.Until([&] { return asked >= 3; }));
+  loop.Settle();
+  EXPECT_THAT(hopeless, testing::IsEmpty());
 }
 
 }  // namespace

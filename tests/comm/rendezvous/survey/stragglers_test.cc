@@ -127,6 +127,12 @@ TEST(Stragglers, WhoHasLeftAndIsWaitedForWillNeverCome) {
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_THAT(calls[0].left, IsEmpty());
   EXPECT_THAT(calls[0].late, IsEmpty());
+  reports[2].state = RankState::kEnded;
+  reports[2].exit_status = 0;
+  EXPECT_THAT(FindWaitingCalls(reports, seconds(10))[0].late, IsEmpty());
+  reports[2].exit_status = 1;
+  EXPECT_EQ(FindWaitingCalls(reports, seconds(10))[0].late[0].ranks, std::vector<int>{2});
+  reports[2].state = RankState::kLeft;
   // A rank that has waited for it for a moment only may still be served.
   reports[1].operations[0].waiting_for = {2};
   reports[1].operations[0].milliseconds = 100;

@@ -97,6 +97,26 @@ TEST_F(StallMonitorTest, FindsADisagreementWithAPeerThatHadNotSplitYet) {
   EXPECT_TRUE(Until({1}, [this] { return fake_.state.failure().has_value(); }));
 }
 
+// A survey takes a rank that is waited for and has left for one that never comes.
+TEST_F(StallMonitorTest, TheNoteOfAwaitedRanksIsCorrectUntilTheNextProgress) {
+  CallHistory history;
+  history.Begin(call_);
+  StallMonitor monitor(*fake_.meshes[0], &history, std::chrono::hours(1));
+  monitor.Begin(call_);
+  const auto noted = [&] { return history.Look().waiting_for; };
+  const auto wait_for = [&](const std::vector<int>& peers) {
+    if (monitor.Blocked()) monitor.Attend(peers, true);
+  };
+  const Deadline deadline = Deadline::After(std::chrono::seconds(20));
+  while (noted().empty() && !deadline.Expired()) wait_for({1, 2, 3});
+  EXPECT_EQ(noted(), (std::vector<int>{1, 2, 3}));
+  wait_for({2, 3});
+  EXPECT_EQ(noted(), (std::vector<int>{2, 3}));
+  monitor.Progress();
+  EXPECT_EQ(noted(), std::vector<int>{});
+  monitor.End();
+}
+
 class StallMonitorOfManyTest : public StallMonitorTest {
  protected:
   StallMonitorOfManyTest() : StallMonitorTest(BlockLayout({18})) {}
