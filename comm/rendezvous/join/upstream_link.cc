@@ -14,6 +14,8 @@ namespace {
 // The root's failure takes time to arrive. It must arrive before the own deadline of processes that started
 // earlier.
 constexpr Duration kVerdictGrace = std::chrono::seconds(5);
+// More for each level between: the process above must report the root's silence before those below it report its own.
+constexpr Duration kGraceOfLevel = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -65,7 +67,8 @@ void UpstreamLink::OnAccepted(Acceptance acceptance) {
   name_ = fmt::format("{} on {}", FormatRanks(acceptance_.ranks), acceptance_.node);
   const Duration remaining = FromMilliseconds(acceptance_.remaining_milliseconds);
   root_deadline_ = Deadline::After(remaining);
-  if (!request_.self.refused && !leader_lost_) deadline_.Set(remaining + kVerdictGrace);
+  if (!request_.self.refused && !leader_lost_)
+    deadline_.Set(remaining + kVerdictGrace + LevelsBetween() * kGraceOfLevel);
   events_.on_accepted(acceptance_.remaining_milliseconds, first);
 }
 
@@ -113,6 +116,12 @@ void UpstreamLink::OnLeaderClosed() {
   if (acceptance_.known_above && acceptances_ > 1) return events_.on_failed(std::move(failure), false);
   lost_known_leader_ = acceptance_.known_above;
   LoseLeader(std::move(failure.error));
+}
+
+// This process and the root.
+Duration::rep UpstreamLink::LevelsBetween() const {
+  const Detour above = DetourAround(request_.meeting, acceptance_.node, request_.self.node, request_.fan_out);
+  return static_cast<Duration::rep>(above.hosts.size()) + (is_local_ ? 1 : 0);
 }
 
 // In a tree. Hellos of this process may have been lost with that leader, and those of late ranks are to go around it: the root

@@ -74,6 +74,7 @@ class UpstreamLink {
   void OnClosed(const Error& reason);
   bool LeaderHasNoProof(const Failure& failure) const;
   void OnLeaderClosed();
+  Duration::rep LevelsBetween() const;
   bool IsBelowALeader() const;
   void LoseLeader(Error reason);
   void Drop();

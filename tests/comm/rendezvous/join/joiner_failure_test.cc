@@ -68,8 +68,9 @@ TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
   EXPECT_TRUE(group.AllRefusedWith(error));
 }
 
+// Also by a rank below a leader: the leader reports it before that rank's own deadline, which would blame the leader.
 TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
-  Make({"a", "b"});
+  Make({"a", "b", "b"});
   SetAll([](JoinRequest& request) { request.timeouts.rendezvous = seconds(1); });
   // It takes the hello and sends nothing after it.
   AuthenticatingAcceptor* held = nullptr;
@@ -79,7 +80,7 @@ TEST_F(JoinerFailureTest, ARootThatFallsSilentIsNamed) {
       *loop, {auth::MeetingIdOf(requests[0].meeting.key), seconds(10)}, *prover,
       [&](std::unique_ptr<net::FrameStream> from, const net::SocketAddress&) {
         link = std::move(from);
-        link->Start([&](ByteView) { link->Send(Encode(Acceptance{0, {0}, "a"})); }, [](const Error&) {});
+        link->Start([&](ByteView) { link->Send(Encode(Acceptance{1, {0}, "a"})); }, [](const Error&) {});
       });
   held = &listener;
   ASSERT_TRUE(
