@@ -311,7 +311,11 @@ void ControlPlane::OnProcessEnded(Source source) {
 }
 
 void ControlPlane::OnSilent(const PeerWatch::Silent& silent) {
-  if (silent.above) return LoseUpstream(silent.failure);
+  if (silent.above) {
+    // If it goes on after a standstill, its group's failure is its own silence, not the end of those that it lost by that.
+    links_.SendUp(Encode(silent.failure));
+    return LoseUpstream(silent.failure);
+  }
   const bool names_a_rank = silent.failure.rank >= 0;
   const bool alone = std::ranges::none_of(silent.below, [this](Source source) {
     return peers_->HasNodesBehind(*links_.children().Find(source));
