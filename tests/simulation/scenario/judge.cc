@@ -6,6 +6,7 @@
 #include <set>
 
 #include "comm/base/parse.h"
+#include "tests/simulation/scenario/damage.h"
 #include "tests/simulation/scenario/run_scenario.h"
 
 namespace muster::simulation {
@@ -50,21 +51,10 @@ std::set<int> RanksIn(const std::string& message) {
   return ranks;
 }
 
-// The effects of the faults on one launch.
-struct Damage {
-  std::set<int> guilty;    // ranks that a failure may name
-  std::set<int> nodes;     // of those that were killed
-  int causes = 0;          // of failures
-  bool outsiders = false;  // processes that the root turns away: they name the root
-  bool whole = true;       // the network, and no process stood still
-};
-
 class Judgement {
  public:
   Judgement(const Scenario& scenario, const std::deque<Outcome>& outcomes)
-      : scenario_(scenario), outcomes_(outcomes), damages_(scenario.launches.size()) {
-    for (const Fault& fault : scenario.faults) Count(fault);
-  }
+      : scenario_(scenario), outcomes_(outcomes), damages_(DamagesOf(scenario)) {}
 
   void Add(std::string violation) { violations_.push_back(std::move(violation)); }
 
@@ -76,7 +66,7 @@ class Judgement {
     if (outcome.bytes > kMostBytesLeft) Add(fmt::format("leaks memory: {}: {} bytes", name, outcome.bytes));
     if (outcome.peak > kMostBytes) Add(fmt::format("grows: {}: {} bytes", name, outcome.peak));
     const Damage& damage = DamageOf(outcome);
-    if (damage.causes == 0 && damage.whole && !outcome.left) {
+    if (damage.causes == 0 && damage.whole && !damage.follows_damage && !outcome.left) {
       Add(fmt::format("fails without a fault: {}: {}", name,
                       outcome.failure ? ToString(*outcome.failure) : "no reason"));
     }
@@ -91,7 +81,7 @@ class Judgement {
       const Damage& damage = DamageOf(outcome);
       Time& latest = last[PlanOf(outcome).launch];
       latest = outcome.process == nullptr ? Time::max() : std::max(latest, outcome.began);
-      if (!damage.whole || damage.causes != 1 || !IsWitness(outcome, damage)) continue;
+      if (!IsCertain(damage) || damage.causes != 1 || !IsWitness(outcome, damage)) continue;
       const auto [first, is_first] = known.emplace(PlanOf(outcome).launch, outcome.ended_at);
       if (!is_first) first->second = std::min(first->second, outcome.ended_at);
     }
@@ -113,7 +103,7 @@ class Judgement {
     for (const Outcome& outcome : outcomes_) {
       const Damage& damage = DamageOf(outcome);
       if (outcome.process == nullptr || outcome.process->killed || !outcome.ended || outcome.formed) continue;
-      if (!damage.whole || damage.causes != 1) continue;
+      if (!IsCertain(damage) || damage.causes != 1) continue;
       const Outcome* const killed = FindKilled(outcome);
       if (killed != nullptr && outcome.ended_at > killed->process->ended + kLossReported)
         Add(fmt::format("waits: {}: {} had accepted it", Name(outcome), Name(*killed)));
@@ -124,7 +114,7 @@ class Judgement {
   void JudgeReports() {
     for (const Outcome& root : outcomes_) {
       const Damage& damage = DamageOf(root);
-      const bool certain = damage.whole && damage.causes == 1 && !damage.outsiders;
+      const bool certain = IsCertain(damage) && damage.causes == 1 && !damage.outsiders;
       if (!root.is_root || !root.ended || !root.failure || !certain) continue;
       JudgeReportsTo(root, damage.nodes);
       JudgeWaitForReports(root);
@@ -159,7 +149,7 @@ class Judgement {
       if (answers.owner >= 0 && answers.owner != launch.owner)
         Add(fmt::format("mistaken: {}: rank {} instead of {}", Name(outcome), answers.owner, launch.owner));
       const Damage& damage = DamageOf(outcome);
-      if (damage.causes != 0 || !damage.whole) continue;
+      if (damage.causes != 0 || !IsCertain(damage)) continue;
       // After the last round the ranks leave: a process that has ended has no connection.
       const bool has_owner = launch.ask_round < launch.rounds;
       if (answers.missing > 0 || !answers.whole || answers.reports != launch.world_size ||
@@ -272,54 +262,30 @@ class Judgement {
     return outcome.ended && !outcome.formed && outcome.failure && outcome.failure->code == Code::kPeerLost &&
            damage.nodes.contains(PlanOf(outcome).node);
   }
-  void Count(const Fault& fault) {
-    using enum Fault::Kind;
-    const ProcessPlan& plan = scenario_.processes[static_cast<size_t>(fault.process)];
-    Damage& damage = damages_[static_cast<size_t>(plan.launch)];
-    switch (fault.kind) {
-      case kDuplicate:
-      case kWrongSecret:
-        damage.outsiders = true;
-        [[fallthrough]];
-      case kKill:
-      case kFail:
-      case kKillAtCall:
-      case kKillAtMessage:
-      case kAbsent:
-        ++damage.causes;
-        // A process that leads is named for the ranks behind it.
-        for (int i = 0; i < plan.ranks; ++i) damage.guilty.insert(plan.first_rank + i);
-        if (fault.kind == kKill || fault.kind == kKillAtCall || fault.kind == kKillAtMessage)
-          damage.nodes.insert(plan.node);
-        // The next one may have no predecessor, or one that ended in the middle.
-        for (Damage& each : damages_) each.whole = each.whole && scenario_.launches.size() == 1;
-        return;
-      case kStop:
-      case kSlow:
-      case kNoDescriptors:
-      case kCut:
-      case kCutBoth:
-      case kIsolate:
-      case kPowerOff:
-        for (Damage& each : damages_) each.whole = false;
-        return;
-      case kStranger:
-        return;
-    }
-  }
 
   void JudgeFailure(const Outcome& outcome, const Damage& damage) {
-    if (!damage.whole || outcome.duplicate || (damage.outsiders && !outcome.formed)) return;
+    if (damage.follows_damage || outcome.duplicate || (damage.outsiders && !outcome.formed)) return;
     const std::string text = ToString(*outcome.failure);
     const std::set<int> named = RanksIn(text);
     const bool true_one = std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
-    const bool root_is_gone = named == std::set{0} && FindsRootGone(outcome);
-    if (damage.causes <= 1 && !named.empty() && !true_one && !root_is_gone)
-      Add(fmt::format("blames: {}: {}", Name(outcome), text));
-    if (damage.causes > 1 || !outcome.formed) return;
+    const bool root_is_gone =
+        named == std::set{0} && (FindsRootGone(outcome) || IsBehindSilentNode(outcome, damage));
+    if (!named.empty() && !true_one && !root_is_gone) Add(fmt::format("blames: {}: {}", Name(outcome), text));
+    if (damage.causes > 1 || !damage.whole || !outcome.formed) return;
     const auto [first, is_first] = failures_.emplace(outcome.group_id, text);
     if (!is_first && first->second != text)
       Add(fmt::format("disagree: {}: \"{}\" instead of \"{}\"", Name(outcome), text, first->second));
+  }
+
+  // Keep-alive would end the connection (README.md, "Not done yet").
+  bool IsBehindSilentNode(const Outcome& outcome, const Damage& damage) const {
+    const ProcessPlan& plan = PlanOf(outcome);
+    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes),
+                                      scenario_.launches[static_cast<size_t>(plan.launch)].fan_out);
+    const std::vector<size_t> above = tree.Above(static_cast<size_t>(plan.node));
+    return !outcome.formed && std::ranges::any_of(damage.silent, [&](int node) {
+      return std::ranges::count(above, static_cast<size_t>(node)) > 0;
+    });
   }
 
   // A process that is started again takes the place of one that died before its group had formed.
@@ -378,6 +344,7 @@ class Judgement {
     return outcome.ended ? outcome.ended_at : kNever;
   }
 
+  static bool IsCertain(const Damage& damage) { return damage.whole && !damage.follows_damage; }
   const ProcessPlan& PlanOf(const Outcome& outcome) const { return scenario_.processes[outcome.number]; }
   const Damage& DamageOf(const Outcome& outcome) const {
     return damages_[static_cast<size_t>(PlanOf(outcome).launch)];

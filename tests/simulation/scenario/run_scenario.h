@@ -23,7 +23,7 @@ inline constexpr std::array<Invariant, 18> kInvariants = {{
     {"waits",
      "if a process is killed, no rank that it had accepted waits for the deadline, and none if its node "
      "knows the end of it"},
-    {"blames", "no healthy rank is blamed while the network is whole"},
+    {"blames", "no rank is blamed that no fault has touched"},
     {"unreported",
      "if a process is killed or a node loses power, the root knows the end of the ranks on all other nodes"},
     {"lingers",

@@ -26,6 +26,8 @@ namespace {
 
 // Each found a defect, which is mended. They come first.
 constexpr auto kFound = std::to_array<uint64_t>({
+    48,   // a root stood still, and blamed the ranks that had ended because of its silence
+    334,  // a root lost power while the group formed: a rank below a leader blamed the leader at its deadline
     20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
     400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
     830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended

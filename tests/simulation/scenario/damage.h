@@ -1,0 +1,24 @@
+// What the faults of a scenario can do to each of its launches: which failures are true.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "tests/simulation/scenario/scenario.h"
+
+namespace muster::simulation {
+
+struct Damage {
+  std::set<int> guilty;         // ranks that a failure may name
+  std::set<int> nodes;          // of those that were killed
+  std::set<int> silent;         // nodes whose connections may be silent, and stay open
+  int causes = 0;               // of failures
+  bool outsiders = false;       // processes that the root turns away: they name the root
+  bool whole = true;            // the network, and no process stood still
+  bool follows_damage = false;  // may lack predecessors, or follow one that ended in the middle
+};
+
+// By launch.
+std::vector<Damage> DamagesOf(const Scenario& scenario);
+
+}  // namespace muster::simulation
