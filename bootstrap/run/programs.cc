@@ -71,7 +71,7 @@ rendezvous::FormedGroup GroupOfOne(const std::string& node) {
 
 std::string MasterHost(const Roster& roster) {
   const Roster::Node& node = roster.nodes[static_cast<size_t>(roster.NodeOf(0))];
-  return roster.nodes.size() == 1 || node.addresses.empty() ? "127.0.0.1" : node.addresses.front();
+  return roster.nodes.size() == 1 || node.addresses.empty() ? net::LoopbackHost() : node.addresses.front();
 }
 
 Programs::Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,

@@ -34,9 +34,12 @@ Result<std::shared_ptr<StorePort>> HoldPort(const config::Config& config,
   for (const std::string& seed : rendezvous::LadderSeeds(request.meeting.key, request.secret)) {
     std::ranges::copy(rendezvous::PortLadder(seed, ports, others), std::back_inserter(ladders));
   }
-  MUSTER_TRY(StorePort held, StorePort::Hold({ports, endpoint ? endpoint->port : uint16_t{0}, only_this_node,
-                                              std::move(ladders), others}));
-  return std::make_shared<StorePort>(std::move(held));
+  auto held = StorePort::Hold(
+      {ports, endpoint ? endpoint->port : uint16_t{0}, only_this_node, std::move(ladders), others});
+  if (held) return std::make_shared<StorePort>(*std::move(held));
+  Error error = std::move(held).error();
+  error.message = fmt::format("rank 0 on {}: {}", request.self.node, error.message);
+  return Fail(std::move(error));
 }
 
 }  // namespace

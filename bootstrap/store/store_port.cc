@@ -16,10 +16,9 @@ namespace {
 constexpr int kTries = 64;
 // A node that balances load for a whole cluster has thousands; the first are those of its cards.
 constexpr size_t kMostAddresses = 64;
-constexpr const char* kLoopback = "127.0.0.1";
 
 Result<std::vector<net::SocketAddress>> AddressesHere(bool only_this_node) {
-  std::vector<net::SocketAddress> addresses = {*net::SocketAddress::FromNumeric(kLoopback, 0)};
+  std::vector<net::SocketAddress> addresses = {*net::SocketAddress::FromNumeric(net::LoopbackHost(), 0)};
   if (only_this_node) return addresses;
   MUSTER_TRY(const auto interfaces, net::LocalInterfaces());
   for (const net::LocalInterface& interface : interfaces) {
@@ -43,8 +42,10 @@ Result<std::vector<UniqueFd>> ListenAt(const std::vector<net::SocketAddress>& ad
     port = net::LocalAddress(listener->get()).port();
     listeners.push_back(*std::move(listener));
   }
-  if (listeners.empty()) return Fail(Code::kSystem, "this node has no address to serve the store at");
-  return listeners;
+  if (!listeners.empty()) return listeners;
+  return WithHint(
+      Fail(Code::kSystem, "cannot serve the store: this node has no address, not even 127.0.0.1 or ::1"),
+      "give its loopback interface one: ip addr add 127.0.0.1/8 dev lo");
 }
 
 bool IsFree(uint16_t port) {

@@ -18,7 +18,7 @@ class StorePort {
   struct Wish {
     PortRange ports;              // rendezvous.ports
     uint16_t but_not = 0;         // the group's own rendezvous (rendezvous.endpoint); 0: no fixed port
-    bool only_this_node = false;  // at 127.0.0.1 alone; else at each of this node's addresses
+    bool only_this_node = false;  // at net::LoopbackHost() alone; else at each of this node's addresses
     // The ports in which the group's ranks search for its root: the store would receive their connections.
     // Used only if `ports` has no other.
     std::vector<uint16_t> rather_not = {};

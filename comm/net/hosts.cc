@@ -76,6 +76,15 @@ Result<std::vector<LocalInterface>> LocalInterfaces() {
   return interfaces;
 }
 
+std::string LoopbackHost() {
+  const std::string ipv4 = "127.0.0.1";
+  const std::string ipv6 = "::1";
+  int error_number = 0;
+  if (Listen(*SocketAddress::FromNumeric(ipv4, 0), &error_number)) return ipv4;
+  if (error_number != EADDRNOTAVAIL && error_number != EAFNOSUPPORT) return ipv4;
+  return Listen(*SocketAddress::FromNumeric(ipv6, 0)) ? ipv6 : ipv4;
+}
+
 bool IsNodeLocalInterface(std::string_view name) {
   constexpr std::array<std::string_view, 4> kPrefixes = {"docker", "virbr", "cni", "podman"};
   return name == "lo" ||

@@ -24,6 +24,9 @@ struct LocalInterface {
 // Every address of every interface that is up.
 Result<std::vector<LocalInterface>> LocalInterfaces();
 
+// "127.0.0.1", or "::1" if this node has only that.
+std::string LoopbackHost();
+
 // Networks that exist on every node with the same addresses and connect no nodes (docker0, virbr0, lo).
 bool IsNodeLocalInterface(std::string_view name);
 
