@@ -161,6 +161,8 @@ const CommandRow* FindCommand(std::string_view name) {
 
 int main(int argc, char** argv) {
   muster::process::OccupyStandardStreams();
+  // A parent may have ignored it: the kernel would then drop the exit status of every child.
+  signal(SIGCHLD, SIG_DFL);
   const int status = muster::cli::WithOutputWritten(muster::cli::Main(argc, argv));
   muster::cli::WriteLastLines();
   return status;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 
 #include "bootstrap/process/exec_child.h"
 #include "bootstrap/process/reaper.h"
@@ -77,8 +78,13 @@ class Captured {
     }
     // It has closed its output: it is about to end, or has other plans.
     if (!process_.AwaitExit(deadline)) return Fail(Code::kDeadline, "{} did not end in time", request_.name);
-    const ChildExit exit = End();
-    if (!exit.ok()) return Ended(exit);
+    const std::optional<ChildExit> exit = End();
+    if (!exit) {
+      return Fail(Code::kSystem,
+                  "the exit status of {} is lost: this process ignores SIGCHLD, or waits for every child",
+                  request_.name);
+    }
+    if (!exit->ok()) return Ended(*exit);
     if (text_.empty()) return Fail(Code::kSystem, "{} ended without an answer", request_.name);
     return std::move(text_);
   }
@@ -91,12 +97,14 @@ class Captured {
     if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) reader.Reset();
   }
 
-  // All that it has started ends with it; a process that has ended already keeps its status.
-  ChildExit End() {
+  // All that it has started ends with it; a process that has ended already keeps its status. Absent: the kernel, or other
+  // code of this process, has taken that.
+  std::optional<ChildExit> End() {
     static_cast<void>(process_.Signal(SIGKILL, /*group=*/true));
     // Killed or ended, unless the kernel holds it: then it is not waited for.
-    process_.AwaitExit(Deadline::After(kGoneWithin));
-    const ChildExit exit = process_.Exited().value_or(ChildExit{0, SIGKILL});
+    const bool ended = process_.AwaitExit(Deadline::After(kGoneWithin));
+    std::optional<ChildExit> exit = process_.Exited();
+    if (!exit && !ended) exit = ChildExit{0, SIGKILL};
     process_ = {};
     return exit;
   }

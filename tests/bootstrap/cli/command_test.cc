@@ -102,6 +102,18 @@ TEST(Command, FailsNotIfItsOutputHasNoReader) {
   }
 }
 
+// A parent may leave it so. (dash cannot.)
+TEST(Doctor, AnIgnoredSigchldTakesNoStatusOfItsTools) {
+  const std::string folder = testing::TempDir() + "/with_version";
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/srun") << "#!/bin/sh\necho slurm 99.1\n";
+  std::filesystem::permissions(folder + "/srun", std::filesystem::perms::owner_all);
+  const Outcome outcome =
+      RunMuster("doctor", "PATH=" + folder + R"(:"$PATH" bash -c 'trap "" CHLD; exec "$@"' bash)");
+  EXPECT_THAT(outcome.out, HasSubstr("slurm 99.1"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("srun was killed"))) << outcome.err;
+}
+
 std::vector<std::string> Lines(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;

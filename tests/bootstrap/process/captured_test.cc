@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "bootstrap/process/descendants.h"
@@ -45,6 +46,17 @@ TEST(Capture, AReaperBesideItTakesNoStatus) {
   }
   over = true;
   reaper.join();
+}
+
+// As in a program that links muster and leaves its children to the kernel.
+TEST(Capture, AStatusThatTheKernelHasDroppedIsNamed) {
+  signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(
+      ErrorOf(CaptureShell("echo hello")),
+      (Error{Code::kSystem,
+             "the exit status of helper is lost: this process ignores SIGCHLD, or waits for every child",
+             ""}));
+  signal(SIGCHLD, SIG_DFL);
 }
 
 }  // namespace
