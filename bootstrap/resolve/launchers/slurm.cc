@@ -97,7 +97,8 @@ std::optional<Probed> NotATask(const Environment& environment) {
   }
   const auto no_step = Missing(environment, kStepVariables);
   if (no_step.size() < kStepVariables.size()) return std::nullopt;
-  if (!SlurmJobId(environment) && !environment.Has("SLURM_PROCID")) return Absent{"no SLURM_JOB_ID"};
+  const bool no_job = SlurmJobId(environment).value_or("").empty();
+  if (no_job && !environment.Has("SLURM_PROCID")) return Absent{"no SLURM_JOB_ID"};
   if (!environment.Has("SLURM_PROCID")) return Absent{"no SLURM_PROCID: an allocation without a step"};
   if (LooksLikeBatchScript(environment)) return Absent{"no SLURM_STEP_ID: a batch script is not a task"};
   return std::nullopt;

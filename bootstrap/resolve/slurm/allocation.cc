@@ -49,7 +49,7 @@ std::optional<int> TasksOf(const Environment& environment) {
 std::optional<Allocation> FindAllocation(const Environment& environment) {
   const auto job = SlurmJobId(environment);
   const auto nodelist = SlurmJobNodelist(environment);
-  if (!job && !nodelist) return std::nullopt;
+  if (job.value_or("").empty() && nodelist.value_or("").empty()) return std::nullopt;
   Allocation allocation{.manager = "slurm"};
   allocation.job_id = job.value_or("");
   allocation.kind = Kind(environment);

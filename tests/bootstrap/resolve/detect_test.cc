@@ -12,7 +12,10 @@
 namespace muster::resolve {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Field;
 using testing::IsEmpty;
 
 TEST(Refused, KeepsTheAllocation) {
@@ -102,6 +105,18 @@ TEST(Refused, ABatchScriptEvenWhenSlurmIsForced) {
     const Refusal refusal = MustRefuse(Fixture(name), {.launcher = "slurm"});
     EXPECT_EQ(refusal.error.code, Code::kNotLaunched) << name;
   }
+}
+
+// A profile that exports what is not there.
+TEST(NoAllocation, IsAnEmptyJob) {
+  const Resolution resolution = MustResolve(Env("SLURM_JOB_ID=\nSLURM_JOB_NODELIST=\n"));
+  EXPECT_EQ(resolution.tuple.launcher, "none");
+  EXPECT_EQ(resolution.allocation, std::nullopt);
+  EXPECT_THAT(resolution.considered, Contains(AllOf(Field(&Considered::launcher, "slurm"),
+                                                    Field(&Considered::reason, "no SLURM_JOB_ID"))));
+  EXPECT_EQ(MustResolve(Env("SLURM_JOB_ID=\n")).tuple.world_size, 1);
+  EXPECT_EQ(MustRefuse(Env("SLURM_JOB_ID=\nSLURM_JOB_NODELIST=n[1-2]\n")).error.code, Code::kNotLaunched);
+  EXPECT_EQ(MustRefuse(Env("SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=\n")).error.code, Code::kNotLaunched);
 }
 
 TEST(SingleTask, IsAWorldOfOne) {
