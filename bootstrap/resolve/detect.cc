@@ -49,6 +49,7 @@ class Resolver {
   void Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed);
   std::optional<Error> HiddenSupervisor(const RankTuple* winner);
   Outcome Accept(const Entry& winner);
+  std::optional<std::string> SetBeforeItsStep(const Entry& winner);
   void NameStrippedStep();
   tl::unexpected<Refusal> Refuse(Error error);
   tl::unexpected<Refusal> RefuseOrAsk(Error error);
@@ -419,7 +420,19 @@ Outcome Resolver::Accept(const Entry& winner) {
                     "with srun and do not export it",
                     Describe(*winner.candidate()), allocation_->kind, allocation_->job_id));
   }
+  if (auto warning = SetBeforeItsStep(winner)) resolution.warnings.push_back(*std::move(warning));
   return resolution;
+}
+
+// A user may start each rank as a step of its own, or have forgotten an export.
+std::optional<std::string> Resolver::SetBeforeItsStep(const Entry& winner) {
+  const Entry& slurm = *Find(LauncherRole::kSlurm);
+  if (winner.role() != LauncherRole::kBareTuple || options_.launcher != "auto") return std::nullopt;
+  if (slurm.verdict != "carrier" || !IsOlderThanTheTask(*winner.launcher, environment_)) return std::nullopt;
+  return fmt::format(
+      "{} gives {}, as set before Slurm started {}: if it was not meant for this step, do not export it; "
+      "without this warning: {}",
+      winner.name(), Describe(*winner.candidate()), Describe(*slurm.candidate()), Force(winner.name()));
 }
 
 void Resolver::NameStrippedStep() {

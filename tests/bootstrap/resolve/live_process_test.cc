@@ -166,6 +166,20 @@ TEST(LiveProcess, TakesARankThatWasThereBeforeAStepOfOne) {
   const Resolution resolution = MustResolve(BelowTask(text, text));
   EXPECT_EQ(resolution.tuple.launcher, "torch-env");
   EXPECT_EQ(resolution.tuple.rank, 3);
+  EXPECT_THAT(
+      resolution.warnings,
+      ElementsAre("torch-env gives rank 3 of 8 (RANK=3, WORLD_SIZE=8), as set before Slurm started rank 0 "
+                  "of 1 (SLURM_PROCID=0, SLURM_STEP_NUM_TASKS=1): if it was not meant for this step, do "
+                  "not export it; without this warning: MUSTER_LAUNCHER=torch-env (also --launcher "
+                  "torch-env, or launcher: torch-env in the configuration)"));
+  EXPECT_THAT(MustResolve(BelowTask(text, text), {.launcher = "torch-env"}).warnings, IsEmpty());
+}
+
+TEST(LiveProcess, TakesARankThatWasSetWithinAStepOfOneWithoutAWarning) {
+  const std::string task = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n";
+  const Resolution resolution = MustResolve(BelowTask(task + Bare(3, 8, 0), task));
+  EXPECT_EQ(resolution.tuple.rank, 3);
+  EXPECT_THAT(resolution.warnings, IsEmpty());
 }
 
 TEST(LiveProcess, KnowsWhatWasStartedUnderMusterRun) {
