@@ -8,9 +8,16 @@
 namespace muster::simulation {
 namespace {
 
+// Less than a gather, than the deadline to form, and than what a leader has to appear before its followers go on without it.
+constexpr Duration kHarmlessStop = std::chrono::seconds(2);
+// Retransmission ends up to twice as late.
+constexpr Duration kHarmlessCut = std::chrono::seconds(1);
+constexpr Duration kHarmlessTurn = std::chrono::milliseconds(20);
+
 class Counting {
  public:
   explicit Counting(const Scenario& scenario) : scenario_(scenario), damages_(scenario.launches.size()) {
+    for (const Fault& fault : scenario.faults) AddUp(fault);
     for (const Fault& fault : scenario.faults) Count(fault);
     for (size_t i = 0; i < damages_.size(); ++i) {
       const int before = scenario.launches[i].follows;
@@ -48,16 +55,19 @@ class Counting {
       case kSlow:
       case kNoDescriptors:
         damage.whole = false;
+        if (IsHarmless(fault, static_cast<size_t>(plan.launch))) return;
+        damage.may_fail = true;
         return Blame(plan, damage);
       case kCut:
       case kCutBoth:
-        return CutLink(fault.node, fault.other);
+        return CutLink(fault, fault.other);
       case kIsolate:
-        for (int other = 0; other < scenario_.nodes; ++other) CutLink(fault.node, other);
+        for (int other = 0; other < scenario_.nodes; ++other) CutLink(fault, other);
         return;
       case kPowerOff:
         for (size_t i = 0; i < damages_.size(); ++i) {
           damages_[i].whole = false;
+          damages_[i].may_fail = true;
           for (const int node : scenario_.NodesOf(fault)) BlameNode(node, i);
         }
         return;
@@ -81,12 +91,15 @@ class Counting {
     damages_[launch].silent.insert(node);
   }
   // A launch without connections between these nodes does not notice it.
-  void CutLink(int one, int other) {
+  void CutLink(const Fault& fault, int other) {
+    const int one = fault.node;
     if (one == other) return;
     for (size_t i = 0; i < damages_.size(); ++i) {
       if (!IsAbove(scenario_.launches[i], one, other) && !IsAbove(scenario_.launches[i], other, one))
         continue;
       damages_[i].whole = false;
+      if (IsHarmless(fault, i)) continue;
+      damages_[i].may_fail = true;
       BlameNode(one, i);
       BlameNode(other, i);
     }
@@ -96,7 +109,31 @@ class Counting {
     return std::ranges::count(tree.Above(static_cast<size_t>(below)), static_cast<size_t>(node)) > 0;
   }
 
+  // Faults of one kind may come one after the other.
+  void AddUp(const Fault& fault) {
+    using enum Fault::Kind;
+    const int launch = scenario_.processes[static_cast<size_t>(fault.process)].launch;
+    if (fault.kind == kCut || fault.kind == kCutBoth || fault.kind == kIsolate) cut_ += fault.lasts;
+    if (fault.kind == kStop || fault.kind == kSlow)
+      damages_[static_cast<size_t>(launch)].standstill += fault.lasts;
+    if (fault.kind == kStop) stopped_ += fault.lasts;
+    if (fault.kind == kSlow) slowed_ += fault.extra;
+  }
+  // No peer takes it for a loss.
+  bool IsHarmless(const Fault& fault, size_t launch) const {
+    using enum Fault::Kind;
+    const LivenessOptions& liveness = scenario_.launches[launch].liveness;
+    const Duration silence = liveness.dead_after - 3 * liveness.heartbeat;
+    if (fault.kind == kNoDescriptors) return false;
+    if (fault.kind == kSlow) return slowed_ <= kHarmlessTurn;
+    if (fault.kind == kStop) return stopped_ <= kHarmlessStop && stopped_ < silence;
+    return cut_ <= kHarmlessCut && 2 * cut_ < silence;
+  }
+
   const Scenario& scenario_;
+  Duration cut_{};
+  Duration stopped_{};
+  Duration slowed_{};  // each turn
   std::vector<Damage> damages_;
 };
 

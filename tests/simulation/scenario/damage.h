@@ -15,7 +15,9 @@ struct Damage {
   int causes = 0;               // of failures
   bool outsiders = false;       // processes that the root turns away: they name the root
   bool whole = true;            // the network, and no process stood still
+  bool may_fail = false;        // beside the causes: what was not whole lasted long enough
   bool follows_damage = false;  // may lack predecessors, or follow one that ended in the middle
+  Duration standstill{};        // of all its processes
 };
 
 // By launch.

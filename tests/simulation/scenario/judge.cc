@@ -28,6 +28,9 @@ constexpr Duration kKnownToAllThere = std::chrono::seconds(7);
 // Two attempts of 1.5 s to reach a node, and what the root of a failed group does besides.
 constexpr Duration kSilentNodesKnown = std::chrono::seconds(4);
 
+// kVerdictGrace, kRefusedPatience or JoinRequest::late_nodes, and the end of connections.
+constexpr Duration kEndsAfterDeadline = std::chrono::seconds(20);
+
 // The root of a failed group stays for late ranks (JoinRequest::late_nodes, 10 s). A leader without a parent tries each node above for
 // JoinRequest::leader_patience: with more nodes than these it finds the root gone. No launch is as deep: with kFanOut its fourth level
 // begins at 1.4 million nodes.
@@ -35,7 +38,7 @@ constexpr size_t kMostAbove = 4;
 constexpr Duration kForEachAbove = std::chrono::seconds(3);
 constexpr Duration kToConnect = std::chrono::seconds(1);
 
-// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
+// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)", "the root is silent".
 std::set<int> RanksIn(const std::string& message) {
   static const std::regex pattern(R"((?:ranks?|missing|,) ([0-9,-]+)|n[0-9]+: ([0-9,-]+))");
   std::set<int> ranks;
@@ -48,6 +51,7 @@ std::set<int> RanksIn(const std::string& message) {
       for (int rank = first.value_or(0); first && last && rank <= *last; ++rank) ranks.insert(rank);
     }
   }
+  if (message.find("the root is silent") != std::string::npos) ranks.insert(0);
   return ranks;
 }
 
@@ -66,7 +70,12 @@ class Judgement {
     if (outcome.bytes > kMostBytesLeft) Add(fmt::format("leaks memory: {}: {} bytes", name, outcome.bytes));
     if (outcome.peak > kMostBytes) Add(fmt::format("grows: {}: {} bytes", name, outcome.peak));
     const Damage& damage = DamageOf(outcome);
-    if (damage.causes == 0 && damage.whole && !damage.follows_damage && !outcome.left) {
+    const Duration limit = LaunchOf(outcome).rendezvous + damage.standstill + kEndsAfterDeadline;
+    if (!outcome.formed && outcome.ended_at > outcome.began + limit)
+      Add(fmt::format(
+          "late: {}: {} ms more than its deadline", name,
+          (outcome.ended_at - outcome.began - LaunchOf(outcome).rendezvous) / std::chrono::milliseconds(1)));
+    if (damage.causes == 0 && !damage.may_fail && !damage.follows_damage && !outcome.left) {
       Add(fmt::format("fails without a fault: {}: {}", name,
                       outcome.failure ? ToString(*outcome.failure) : "no reason"));
     }
@@ -267,24 +276,36 @@ class Judgement {
     if (damage.follows_damage || outcome.duplicate || (damage.outsiders && !outcome.formed)) return;
     const std::string text = ToString(*outcome.failure);
     const std::set<int> named = RanksIn(text);
-    const bool true_one = std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
+    const bool one_is_guilty =
+        std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
+    const bool all_are = std::ranges::all_of(
+        named, [&](int rank) { return damage.guilty.contains(rank) || IsBehind(rank, outcome, damage); });
+    // Of two that disagree one is right.
+    const bool is_true = text.find("disagree") != std::string::npos
+                             ? one_is_guilty
+                             : all_are && (one_is_guilty || !outcome.formed);
     const bool root_is_gone =
-        named == std::set{0} && (FindsRootGone(outcome) || IsBehindSilentNode(outcome, damage));
-    if (!named.empty() && !true_one && !root_is_gone) Add(fmt::format("blames: {}: {}", Name(outcome), text));
+        named == std::set{0} && (FindsRootGone(outcome) ||
+                                 (!outcome.formed && IsBehind(PlanOf(outcome).first_rank, outcome, damage)));
+    const bool is_node = named.empty() && std::ranges::any_of(damage.silent, [&](int node) {
+                           return text.starts_with(fmt::format("n{} is cut off: ", node));
+                         });
+    if (named.empty() ? !is_node : !is_true && !root_is_gone)
+      Add(fmt::format("blames: {}: {}", Name(outcome), text));
     if (damage.causes > 1 || !damage.whole || !outcome.formed) return;
     const auto [first, is_first] = failures_.emplace(outcome.group_id, text);
     if (!is_first && first->second != text)
       Add(fmt::format("disagree: {}: \"{}\" instead of \"{}\"", Name(outcome), text, first->second));
   }
 
-  // Keep-alive would end the connection (README.md, "Not done yet").
-  bool IsBehindSilentNode(const Outcome& outcome, const Damage& damage) const {
-    const ProcessPlan& plan = PlanOf(outcome);
-    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes),
-                                      scenario_.launches[static_cast<size_t>(plan.launch)].fan_out);
-    const std::vector<size_t> above = tree.Above(static_cast<size_t>(plan.node));
-    return !outcome.formed && std::ranges::any_of(damage.silent, [&](int node) {
-      return std::ranges::count(above, static_cast<size_t>(node)) > 0;
+  // And below the root. What it sends does not arrive. Keep-alive would end its connection (README.md, "Not done yet").
+  bool IsBehind(int rank, const Outcome& witness, const Damage& damage) const {
+    const Launch& launch = LaunchOf(witness);
+    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes), launch.fan_out);
+    const std::vector<size_t> above =
+        tree.Above(static_cast<size_t>(launch.node_of_rank[static_cast<size_t>(rank)]));
+    return std::ranges::any_of(damage.silent, [&](int lost) {
+      return lost != 0 && std::ranges::count(above, static_cast<size_t>(lost)) > 0;
     });
   }
 
@@ -346,6 +367,9 @@ class Judgement {
 
   static bool IsCertain(const Damage& damage) { return damage.whole && !damage.follows_damage; }
   const ProcessPlan& PlanOf(const Outcome& outcome) const { return scenario_.processes[outcome.number]; }
+  const Launch& LaunchOf(const Outcome& outcome) const {
+    return scenario_.launches[static_cast<size_t>(PlanOf(outcome).launch)];
+  }
   const Damage& DamageOf(const Outcome& outcome) const {
     return damages_[static_cast<size_t>(PlanOf(outcome).launch)];
   }

@@ -16,8 +16,9 @@ struct Invariant {
   std::string_view prefix;
   std::string_view sentence;
 };
-inline constexpr std::array<Invariant, 18> kInvariants = {{
+inline constexpr std::array<Invariant, 19> kInvariants = {{
     {"hangs", "every process ends by its deadline"},
+    {"late", "a process without a group ends within 20 s after its deadline"},
     {"fails without a fault", "a launch without faults forms its group, works and leaves"},
     {"disagree", "the ranks of a group report the same first failure"},
     {"waits",

@@ -40,6 +40,27 @@ MUTATIONS = {
         "  deadline_.Set(request_.timeouts.rendezvous);",
         "",
     ),
+    "answer_of_the_root_is_awaited_for_a_minute": (
+        "late",
+        "comm/rendezvous/join",
+        "upstream_link.cc",
+        "constexpr Duration kVerdictGrace = std::chrono::seconds(5);",
+        "constexpr Duration kVerdictGrace = std::chrono::seconds(60);",
+    ),
+    "each_level_has_one_deadline": (
+        "blames",
+        "comm/rendezvous/join",
+        "upstream_link.cc",
+        " + LevelsBetween() * kGraceOfLevel",
+        "",
+    ),
+    "root_that_stood_still_does_not_know_it": (
+        "blames",
+        "comm/rendezvous/control",
+        "control_plane.cc",
+        "    links_.SendUp(Encode(silent.failure));",
+        "",
+    ),
     "lost_leader_is_not_reported": (
         "waits",
         "comm/rendezvous/join",
