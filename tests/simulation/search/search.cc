@@ -87,7 +87,9 @@ Arguments Parse(int argc, char** argv) {
       arguments.scale = i + 1 < argc ? argv[++i] : "";
       continue;
     }
-    const uint64_t value = i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0;
+    const std::string_view text = i + 1 < argc ? argv[++i] : "";
+    const auto number = ParseInteger<uint64_t>(text);
+    const uint64_t value = number.value_or(0);
     if (name == "--seeds") {
       arguments.seeds = value;
     } else if (name == "--seconds") {
@@ -101,6 +103,9 @@ Arguments Parse(int argc, char** argv) {
       fmt::print(stderr, "search: unknown argument {}\n", name);
       std::exit(64);
     }
+    if (number) continue;
+    fmt::print(stderr, "search: {} wants a number, not \"{}\"\n", name, text);
+    std::exit(64);
   }
   return arguments;
 }
