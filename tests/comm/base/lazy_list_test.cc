@@ -23,7 +23,9 @@ struct Counting {
 };
 
 struct LazyListTest : testing::Test {
-  LazyList<int, Counting> Make(size_t size) { return {size, std::make_shared<const Counting>(&read)}; }
+  LazyList<int, Counting> Make(size_t size) {
+    return {size, std::make_shared<const Counting>(Counting{&read})};
+  }
 
   std::vector<size_t> read;  // the first item of each piece
 };
