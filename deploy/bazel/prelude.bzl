@@ -30,26 +30,31 @@ def _prelude_impl(ctx):
         action_name = action,
         variables = variables,
     )
+    environment = dict(cc_common.get_environment_variables(
+        feature_configuration = features,
+        action_name = action,
+        variables = variables,
+    ))
+    if ctx.file.specs:
+        # Clang writes down where the header is: not in the sandbox of this action.
+        environment["PWD"] = "/proc/self/cwd"
     ctx.actions.run(
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling " + header.short_path,
         executable = cc_common.get_tool_for_action(feature_configuration = features, action_name = action),
         arguments = ["-x", "c++-header"] + options,
-        env = cc_common.get_environment_variables(
-            feature_configuration = features,
-            action_name = action,
-            variables = variables,
-        ),
-        inputs = depset([header], transitive = [toolchain.all_files]),
+        env = environment,
+        inputs = depset([header] + ctx.files.specs, transitive = [toolchain.all_files]),
         outputs = [compiled],
     )
-    return [CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset([header, compiled])))]
+    return [CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset([header, compiled] + ctx.files.specs)))]
 
 prelude = rule(
     implementation = _prelude_impl,
     attrs = {
         "headers": attr.string_list(mandatory = True, doc = "as in #include <...>"),
         "copts": attr.string_list(doc = "all those of the files which use it"),
+        "specs": attr.label(allow_single_file = True, doc = "which the copts name"),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],

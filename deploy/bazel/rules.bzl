@@ -50,11 +50,15 @@ def _copts(copts):
     own = MUSTER_COPTS + (["-Os"] if _for_size() else [])
     if copts:
         return own + copts
-    return own + select({
+    beside = ["-include", "$(BINDIR)/deploy/bazel/%s.h" % _prelude()]
+    ways = {
         "//deploy/bazel:precompiled": ["-include", "deploy/bazel/%s.h" % _prelude()],
-        "//deploy/bazel:precompiled_by_clang": ["-include", "$(BINDIR)/deploy/bazel/%s.h" % _prelude()],
+        "//deploy/bazel:precompiled_by_clang": beside,
         "//conditions:default": [],
-    })
+    }
+    if _prelude() == "tests_prelude":
+        ways["//deploy/bazel:tests_by_clang"] = ["-specs=deploy/bazel/clang.specs"] + beside
+    return own + select(ways)
 
 def _deps(deps, copts = []):
     if copts:
