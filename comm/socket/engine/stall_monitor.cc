@@ -1,6 +1,7 @@
 #include "comm/socket/engine/stall_monitor.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "comm/socket/engine/wait_rules.h"
@@ -8,33 +9,41 @@
 namespace muster::socket {
 namespace {
 
-constexpr Duration kPublishAfter = std::chrono::milliseconds(50);
+constexpr Duration kNoteAfter = std::chrono::milliseconds(50);
+constexpr Duration kNoteAfterAtMost = std::chrono::minutes(1);
 // More open questions than this add no information.
 constexpr size_t kMaxAsked = 16;
 constexpr Duration kAskAtLeastEvery = std::chrono::minutes(1);
 
+}  // namespace
+
 // A Send or Recv that waits.
-class WaitingPair final : public ActivitySource {
+class StallMonitor::WaitingPair final : public ActivitySource {
  public:
   WaitingPair(OperationState state, Clock::time_point since) : state_(std::move(state)), since_(since) {}
+  void WaitsFor(const std::vector<int>& peers) {
+    const std::lock_guard lock(mutex_);
+    state_.waiting_for = peers;
+  }
   OperationState Look() const override {
-    OperationState state = state_;
     const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - since_);
+    const std::lock_guard lock(mutex_);
+    OperationState state = state_;
     state.milliseconds = static_cast<uint64_t>(age.count());
     return state;
   }
 
  private:
-  const OperationState state_;
+  mutable std::mutex mutex_;
+  OperationState state_;
   const Clock::time_point since_;
 };
-
-}  // namespace
 
 void StallMonitor::Begin(const Call& call) {
   call_ = call;
   blocked_ = false;
   ask_after_ = patience_;
+  note_after_ = kNoteAfter;
   const Duration straggler_after = mesh_.group().activity().straggler_after();
   late_at_ = straggler_after > Duration::zero() ? Deadline::After(straggler_after) : Deadline::Never();
 }
@@ -48,13 +57,13 @@ void StallMonitor::End() {
 }
 
 void StallMonitor::Postpone(Duration stall) {
-  for (Deadline* planned : {&publish_at_, &ask_at_, &late_at_}) *planned = Postponed(*planned, stall);
+  for (Deadline* planned : {&note_at_, &ask_at_, &late_at_}) *planned = Postponed(*planned, stall);
 }
 
 bool StallMonitor::Blocked() {
   if (!blocked_) {
     blocked_ = true;
-    publish_at_ = Deadline::After(kPublishAfter);
+    note_at_ = Deadline::After(note_after_);
     ask_at_ = Deadline::After(ask_after_);
   }
   return Asking() || !noted_.empty() || wake().Expired();
@@ -62,7 +71,7 @@ bool StallMonitor::Blocked() {
 
 void StallMonitor::Attend(const std::vector<int>& peers, bool connected) {
   const bool late = late_at_.Expired();
-  if (publish_at_.Expired() || late || (!noted_.empty() && noted_ != peers)) Publish(peers);
+  if (note_at_.Expired() || late || (!noted_.empty() && noted_ != peers)) Note(peers);
   if (late) {
     late_at_ = Deadline::Never();
     mesh_.group().activity().ReportLate();
@@ -73,23 +82,25 @@ void StallMonitor::Attend(const std::vector<int>& peers, bool connected) {
 
 Deadline StallMonitor::wake() const {
   if (!blocked_) return Deadline::Never();
-  return publish_at_.EarlierOf(ask_at_).EarlierOf(late_at_);
-}
-
-void StallMonitor::Publish(const std::vector<int>& peers) {
-  publish_at_ = Deadline::Never();
-  if (history_ != nullptr) return Note(peers);
-  if (waiting_pair_) return;
-  OperationState state = StateOf(call_);
-  state.active = true;
-  state.waiting_for = peers;
-  waiting_pair_ = std::make_shared<WaitingPair>(std::move(state), Clock::now() - kPublishAfter);
-  mesh_.group().activity().Add(waiting_pair_);
+  return note_at_.EarlierOf(ask_at_).EarlierOf(late_at_);
 }
 
 void StallMonitor::Note(std::vector<int> peers) {
+  note_at_ = Deadline::Never();
   noted_ = std::move(peers);
-  history_->Waiting(noted_);
+  if (history_ != nullptr) return history_->Waiting(noted_);
+  if (!waiting_pair_) {
+    OperationState state = StateOf(call_);
+    state.active = true;
+    waiting_pair_ = std::make_shared<WaitingPair>(std::move(state), Clock::now() - kNoteAfter);
+    mesh_.group().activity().Add(waiting_pair_);
+  }
+  waiting_pair_->WaitsFor(noted_);
+}
+
+void StallMonitor::TakeNoteBack() {
+  Note({});
+  note_after_ = std::min(2 * note_after_, kNoteAfterAtMost);
 }
 
 // Begins after the last one of the round before: the first ones may be silent.

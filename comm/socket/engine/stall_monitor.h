@@ -1,6 +1,7 @@
 // The actions of a waiting rank when an operation takes long:
-//   after 50 ms without progress  it notes in the call history the ranks that it waits for, for surveys; until the
-//                                 next progress it keeps the note correct: a peer leaves once it has done its part
+//   after 50 ms without progress  it notes the ranks that it waits for, for surveys; it keeps the note correct, and takes
+//                                 it back with the next progress. The next note comes after twice that time, and so on
+//                                 up to a minute: a peer may have sent its last bytes and left while they arrive slowly
 //   after `straggler_after`       it notifies the control plane, which logs the missing ranks
 //   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
 //                                 the group, and a peer of this node without a listener has gone, and so has one
@@ -38,7 +39,7 @@ class StallMonitor {
   void Postpone(Duration stall);
   void Progress() {
     blocked_ = false;
-    if (!noted_.empty()) Note({});
+    if (!noted_.empty()) TakeNoteBack();
   }
 
   // Called each time that this rank is about to wait; true if it is time for Attend.
@@ -53,8 +54,10 @@ class StallMonitor {
   const std::set<int>& Gone() const { return gone_; }
 
  private:
-  void Publish(const std::vector<int>& peers);
+  class WaitingPair;
+
   void Note(std::vector<int> peers);
+  void TakeNoteBack();
   void Ask(std::vector<int> peers);
   void DropQuestions();
   void CollectAnswers();
@@ -66,16 +69,16 @@ class StallMonitor {
 
   Call call_;
   bool blocked_ = false;
-  Deadline publish_at_ = Deadline::Never();
+  Deadline note_at_ = Deadline::Never();
+  Duration note_after_{};
   Deadline ask_at_ = Deadline::Never();
   Duration ask_after_{};
   int last_asked_ = -1;
   std::map<int, uint64_t> asked_;  // rank -> open question
   std::set<int> gone_;
   Deadline late_at_ = Deadline::Never();
-  std::vector<int> noted_;  // in the call history
-  std::shared_ptr<const ActivitySource>
-      waiting_pair_;  // in the group's ActivityTable, if there is no call history
+  std::vector<int> noted_;
+  std::shared_ptr<WaitingPair> waiting_pair_;  // in the group's ActivityTable, if there is no call history
 };
 
 }  // namespace muster::socket

@@ -114,7 +114,27 @@ TEST_F(StallMonitorTest, TheNoteOfAwaitedRanksIsCorrectUntilTheNextProgress) {
   EXPECT_EQ(noted(), (std::vector<int>{2, 3}));
   monitor.Progress();
   EXPECT_EQ(noted(), std::vector<int>{});
+  const auto progress = Clock::now();
+  while (noted().empty() && !deadline.Expired()) wait_for({2});
+  EXPECT_EQ(noted(), std::vector<int>{2});
+  EXPECT_GE(Clock::now() - progress, std::chrono::milliseconds(100)) << "data may come slowly";
   monitor.End();
+}
+
+TEST_F(StallMonitorTest, SoIsThatOfARecv) {
+  call_.operation = Operation::kRecv;
+  BeginMonitor();
+  const ActivityTable& table = fake_.meshes[0]->group().activity();
+  const auto noted = [&] {
+    const auto seen = table.Look();
+    return seen.empty() ? std::vector<int>{} : seen[0].waiting_for;
+  };
+  ASSERT_TRUE(Until({1}, [&] { return noted() == std::vector<int>{1}; }));
+  monitor_->Progress();
+  EXPECT_EQ(noted(), std::vector<int>{});
+  ASSERT_EQ(table.Look().size(), 1u);
+  EXPECT_TRUE(table.Look()[0].active);
+  EXPECT_TRUE(Until({1}, [&] { return noted() == std::vector<int>{1}; }));
 }
 
 class StallMonitorOfManyTest : public StallMonitorTest {
