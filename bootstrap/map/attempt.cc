@@ -21,6 +21,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/open_for_writing.h"
+#include "comm/map/printable.h"
 #include "comm/system/process_end.h"
 
 namespace muster::map {
@@ -131,7 +132,7 @@ class Attempt {
   tl::unexpected<Error> NoSpace(const AttemptEnd& ended) const {
     directory_.Remove();
     return WithHint(Fail(Code::kSystem, "no space is left in {}: item {} ended with {}", plan_.output,
-                         item_.key, ended.text),
+                         Printable(item_.key), ended.text),
                     "free space there; the same command then goes on with what is left");
   }
 

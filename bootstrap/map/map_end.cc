@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/map/map_run.h"
+#include "comm/map/printable.h"
 
 namespace muster::map {
 namespace {
@@ -50,8 +51,8 @@ std::vector<std::string> DescribeEnd(const MapEnd& end) {
   std::vector<std::string> lines;
   for (const GivenUp& item : end.given_up) {
     if (lines.size() == kMostLines) break;
-    lines.push_back(fmt::format("item {} failed ({} attempts; rank {} on {}): {}", item.key, item.attempts,
-                                item.rank, item.node, ShortError(item.error)));
+    lines.push_back(fmt::format("item {} failed ({} attempts; rank {} on {}): {}", Printable(item.key),
+                                item.attempts, item.rank, item.node, ShortError(item.error)));
   }
   if (end.outcome.poisoned > lines.size() && !lines.empty())
     lines.push_back(fmt::format("and {} more items failed", end.outcome.poisoned - lines.size()));

@@ -9,6 +9,7 @@
 
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/process/descendants.h"
+#include "comm/map/printable.h"
 
 namespace muster::map {
 namespace {
@@ -159,7 +160,8 @@ Result<std::string> DescribePlan(const MapPlan& plan, bool json) {
   if (json) return JsonOf(plan, first);
   std::string text = fmt::format("{} items; results in {}, journal {}\n", plan.items->size(),
                                  plan.attempt.output, plan.options.journal);
-  for (const Shown& shown : first) text += fmt::format("{}: {}\n", shown.item.key, ShellLine(shown.command));
+  for (const Shown& shown : first)
+    text += fmt::format("{}: {}\n", Printable(shown.item.key), ShellLine(shown.command));
   if (plan.items->size() > first.size())
     text += fmt::format("and {} more\n", plan.items->size() - first.size());
   return text;

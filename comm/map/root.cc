@@ -6,6 +6,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/map/printable.h"
 
 namespace muster::map {
 namespace {
@@ -179,7 +180,7 @@ void Root::OnFailed(int rank, Failed failed) {
             {"key", failed.key},
             {"rank", rank},
             {"tries", ledger_->items().AttemptsOf(failed.item)}},
-           "item {} ({}) failed on {}, try {} of {}: {}", failed.item, failed.key,
+           "item {} ({}) failed on {}, try {} of {}: {}", failed.item, Printable(failed.key),
            DescribeRank(params_.roster, rank), ledger_->items().AttemptsOf(failed.item),
            first_->options.retries + 1, FirstLine(failed.error));
   if (verdict != Ledger::Verdict::kPoisoned) return;

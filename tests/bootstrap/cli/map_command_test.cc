@@ -49,6 +49,16 @@ TEST_F(MapCommand, RunsItsCommandForEachItem) {
   EXPECT_FALSE(std::filesystem::exists(File("out/.attempts")));
 }
 
+// A terminal would obey them, and a line of the log would not be one.
+TEST_F(MapCommand, ControlCharactersOfAKeyAreWrittenAsNumbers) {
+  folder_.Write("items.jsonl", R"({"key": "a\nb\u001b[31m"})"
+                               "\n");
+  EXPECT_EQ(Run({"--items", "@/items.jsonl", "--output", "@/out", "--retries", "0", "--", "false"}), 79);
+  EXPECT_THAT(muster_->Err(), HasSubstr("item 0 (a%0Ab%1B[31m) failed on "));
+  EXPECT_THAT(muster_->Err(), HasSubstr("item a%0Ab%1B[31m failed (1 attempts; "));
+  EXPECT_EQ(muster_->Err().find('\x1b'), std::string::npos);
+}
+
 TEST_F(MapCommand, GoesOnWithWhatIsLeft) {
   const std::vector<std::string> words = {"--items",
                                           "@/items.txt",
