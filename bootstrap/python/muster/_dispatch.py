@@ -34,8 +34,8 @@ _PLACE = {
 }
 _PLACE_OF = ("TORCHELASTIC_", "OMPI_COMM_WORLD_", "PMI_", "PMIX_", "MV2_COMM_WORLD_", "MPI_LOCAL")
 
-# A part of a message: the group's root has the parts of one in memory.
-_PART = 16 << 20
+# A part of a message. The result of an item has at most 4 MiB.
+_PART = 2 << 20
 # Of a map's name; the journal's subject has 4096 bytes.
 _LONGEST_NAME = 1024
 

@@ -128,6 +128,8 @@ def cli_evaluate():
     # One request stands there twice, as repeats do.
     asked = [Instance("loglikelihood", {"id": i}, (text, "xy"[i % 2]), 0, ("sums", i, 1)) for i, text in enumerate(texts)]
     asked.append(asked[0])
+    if "large" in modes:
+        asked[0].doc["picture"] = os.urandom(6 << 20)
     try:
         chosen = model.loglikelihood(asked)
     except Exception:

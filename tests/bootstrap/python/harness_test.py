@@ -59,6 +59,9 @@ class Harness(unittest.TestCase):
     def test_requests_of_many_parts(self):
         self.passes(2, "parts")
 
+    def test_requests_larger_than_a_result_may_be(self):
+        self.passes(2, "large")
+
     def test_the_exit_status_is_the_harness_s(self):
         for ranks in (1, 3):
             self.assertEqual(self.evaluate(ranks, "usage").returncode, 2)
