@@ -7,8 +7,8 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "comm/log/log.h"
@@ -22,6 +22,8 @@ constexpr size_t kMostOnTheWay = 1 << 20;
 // A leader may have both for each of its ranks on the way: for 12 that is less than FrameStream::kMostQueued.
 constexpr size_t kLargestResult = 4 << 20;
 constexpr size_t kClassesAtOnce = 1 << 20;
+// The result of an item that has taken all its time is on its way within this.
+constexpr Duration kLateByAtMost = std::chrono::seconds(1);
 
 // State shared by the caller's threads and the group's thread, which calls Receive and Fail, perhaps after the
 // end of the member.
@@ -32,14 +34,15 @@ struct Shared {
   RootLink& link;
   const uint32_t map;
   const std::function<void()> end_children;
+  Duration limit{};  // of an item
   std::mutex mutex;
   std::condition_variable changed;
   bool opened = false;
   std::optional<Error> error;
   std::optional<Outcome> outcome;
-  std::deque<GrantedItem> queue;  // granted, not begun
-  std::set<uint64_t> held;        // given to the caller, not ended
-  bool wants = false;             // the root has been informed
+  std::deque<GrantedItem> queue;               // granted, not begun
+  std::map<uint64_t, Clock::time_point> held;  // given to the caller, since when; not ended
+  bool wants = false;                          // the root has been informed
   bool stopped = false;
   std::deque<size_t> on_the_way;  // sizes of commits that are not durable
   size_t bytes_on_the_way = 0;
@@ -85,7 +88,7 @@ struct Shared {
         if (const auto answer = Decode<Durable>(message)) TakeDurable(answer->count);
         return;
       case MessageType::kExpired:
-        if (const auto expired = Decode<Expired>(message); expired && held.contains(expired->item))
+        if (const auto expired = Decode<Expired>(message); expired && IsOverdue(expired->item))
           End(expired->item);
         return ReturnQueue();
       case MessageType::kOver:
@@ -109,6 +112,13 @@ struct Shared {
     }
     // No rank takes them from now on.
     if (stopped) ReturnQueue();
+  }
+
+  // The root counts from the end of the item before: this rank may have done other work since, or waited for the disk.
+  // The root asks again each second.
+  bool IsOverdue(uint64_t item) const {
+    const auto since = held.find(item);
+    return since != held.end() && Clock::now() - since->second >= limit + kLateByAtMost;
   }
 
   void TakeDurable(uint64_t count) {
@@ -144,6 +154,10 @@ class GroupMember : public Member {
   }
 
   Status Join(const Identity& identity, const Options& options, bool sends_classes, Deadline deadline) {
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->limit = options.timeout;
+    }
     link_.SendToRoot(Encode(map_, muster::map::Join{identity, options}));
     if (sends_classes) SendClasses(options.classes);
     std::unique_lock lock(shared_->mutex);
@@ -169,7 +183,7 @@ class GroupMember : public Member {
     }
     const GrantedItem item = shared_->queue.front();
     shared_->queue.pop_front();
-    shared_->held.insert(item.index);
+    shared_->held.insert_or_assign(item.index, Clock::now());
     // The next batch comes while this item is worked on.
     if (shared_->queue.empty()) Want();
     const bool unsent = std::exchange(unsent_, false);
@@ -227,8 +241,9 @@ class GroupMember : public Member {
     Stop();
     std::unique_lock lock(shared_->mutex);
     // A caller that left its loop early.
-    for (const uint64_t item : std::exchange(shared_->held, {}))
-      link_.SendToRoot(Encode(map_, GivenBack{{item}}));
+    GivenBack unfinished;
+    for (const auto& [item, since] : std::exchange(shared_->held, {})) unfinished.items.push_back(item);
+    if (!unfinished.items.empty()) link_.SendToRoot(Encode(map_, unfinished));
     shared_->changed.wait(lock, [&] { return shared_->outcome || shared_->error; });
     if (!shared_->outcome) MUSTER_CHECK(ErrorSoFar());
     return *shared_->outcome;

@@ -101,6 +101,14 @@ class GroupsInProcess {
   }
   // Else the order is kept from the rank. BLOCKS until it has come.
   void AwaitOrderToEnd(int rank) { groups_[static_cast<size_t>(rank)]->ordered_to_end.get_future().wait(); }
+  // As the root does for an item that is out of time. BLOCKS until the rank has it.
+  void OrderToEnd(int rank, uint64_t item) {
+    OnLoop([&] {
+      Deliver(rank, Encode(map_, Expired{item}));
+      return 0;
+    });
+    OnLoop([] { return 0; });
+  }
   bool tolerates() {
     return OnLoop([this] { return tolerates_; });
   }
@@ -162,6 +170,7 @@ class GroupsInProcess {
 
   void Deliver(int rank, Bytes message) {
     OneGroup& group = *groups_[static_cast<size_t>(rank)];
+    map_ = HeadingOf(message)->map;
     if (HeadingOf(message)->type == MessageType::kExpired && !obeys_) {
       if (!std::exchange(group.ordered, true)) group.ordered_to_end.set_value();
       return;
@@ -181,6 +190,7 @@ class GroupsInProcess {
   std::vector<std::unique_ptr<OneGroup>> groups_;
   std::unique_ptr<Service> service_;
   std::thread thread_;
+  uint32_t map_ = 0;  // of the last message
   bool tolerates_ = false;
   bool obeys_ = false;
   std::optional<Error> failure_;

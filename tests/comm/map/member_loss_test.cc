@@ -203,6 +203,20 @@ TEST(Map, AnItemOutOfTimeThatWasNotBegunGoesBack) {
   EXPECT_EQ(busy->Finish()->committed, 3);
 }
 
+// The root counts from the end of the item before; meanwhile the rank did something else, or waited for the disk.
+TEST(Map, AnItemInHandHasItsWholeTime) {
+  GroupsInProcess groups(1);
+  groups.ObeyOrdersToEnd();
+  Options options;
+  options.timeout = std::chrono::hours(1);
+  const auto busy = JoinAs(groups, 0, Of(2), options);
+  const uint64_t first = (*busy->Next())->index;
+  groups.OrderToEnd(0, first);
+  EXPECT_TRUE(busy->Commit(first, Key(first), Format::kJson, Square(first), milliseconds(1)));
+  EXPECT_EQ(Work(*busy), 1);
+  EXPECT_EQ(busy->Finish()->committed, 2);
+}
+
 TEST(MapDeathTest, AnItemOutOfTimeEndsItsProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
