@@ -115,7 +115,7 @@ struct Shared {
   }
 
   // The root counts from the end of the item before: this rank may have done other work since, or waited for the disk.
-  // The root asks again each second.
+  // The root repeats the message each second.
   bool IsOverdue(uint64_t item) const {
     const auto since = held.find(item);
     return since != held.end() && Clock::now() - since->second >= limit + kLateByAtMost;
