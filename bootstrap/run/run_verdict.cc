@@ -82,7 +82,8 @@ RunSteps RunVerdict::ProgramsDone() const {
   // The store is needed until the last program has ended; the root stays as long by itself.
   const bool store_waits =
       facts_.muster_store && !place_.group.roster.OfOneProcess(place_.group.root_rank, 0);
-  const bool all_wait = !facts_.for_every_rank || facts_.expects_files;
+  // A supervisor that has left would be missing when the others start again.
+  const bool all_wait = !facts_.for_every_rank || facts_.expects_files || facts_.may_restart;
   if (all_wait || store_waits) steps.push_back(RunStep::kGatherAllDone);
   if (!all_wait && !(store_waits && facts_.keeps_store)) steps.push_back(RunStep::kLeave);
   return steps;

@@ -55,6 +55,7 @@ struct RunFacts {
   bool for_every_rank = true;  // false: muster once
   bool expects_files = false;  // run.expect
   bool writes_report = false;  // run.report
+  bool may_restart = false;    // --max-restarts: a program that fails starts all ranks again
   bool muster_store = false;   // run.store: muster
   bool keeps_store = false;    // in this process
 };

@@ -49,6 +49,7 @@ RunFacts FactsOf(const SupervisorPlan& plan) {
           .for_every_rank = for_every_rank,
           .expects_files = for_every_rank && !run.expect.empty(),
           .writes_report = run.report.has_value(),
+          .may_restart = plan.restarts < plan.max_restarts,
           .muster_store = run.store == config::RunStore::kMuster,
           .keeps_store = plan.store != nullptr};
 }

@@ -1,11 +1,13 @@
 #include "bootstrap/run/restarts.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 
+#include "tests/comm/base/folder.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::run {
@@ -76,6 +78,25 @@ TEST_F(RestartsTest, EndWithAPlanThatCannotBeMade) {
   EXPECT_EQ(status.error().message, "no plan");
 }
 
+// Each in a process of its own: a supervisor reaps every child of its process. Their exit statuses.
+template <typename Run>
+std::array<int, 2> StatusesOf(const Run& run) {
+  std::array<pid_t, 2> processes{};
+  for (size_t rank = 0; rank < processes.size(); ++rank) {
+    processes.at(rank) = fork();
+    if (processes.at(rank) != 0) continue;
+    const Result<int> status = run(rank);
+    _exit(status ? *status : ExitStatus(status.error().code));
+  }
+  std::array<int, 2> statuses{};
+  for (size_t rank = 0; rank < processes.size(); ++rank) {
+    int status = 0;
+    EXPECT_EQ(waitpid(processes.at(rank), &status, 0), processes.at(rank));
+    statuses.at(rank) = WEXITSTATUS(status);
+  }
+  return statuses;
+}
+
 // A restart that one rank cannot plan: the other would wait for it until its deadline.
 TEST(Restarts, EndWithARankThatCannotPlanItsPart) {
   const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "b"});
@@ -90,19 +111,30 @@ TEST(Restarts, EndWithARankThatCannotPlanItsPart) {
       return plan;
     });
   };
-  // Each in a process of its own: a supervisor reaps every child of its process.
-  std::array<pid_t, 2> processes{};
-  for (size_t rank = 0; rank < processes.size(); ++rank) {
-    processes.at(rank) = fork();
-    if (processes.at(rank) != 0) continue;
-    const Result<int> status = run(rank, rank == 1);
-    _exit(status ? *status : ExitStatus(status.error().code));
-  }
-  for (const pid_t process : processes) {
-    int status = 0;
-    ASSERT_EQ(waitpid(process, &status, 0), process);
-    EXPECT_EQ(WEXITSTATUS(status), ExitStatus(Code::kAuthentication));
-  }
+  EXPECT_EQ(StatusesOf([&run](size_t rank) { return run(rank, rank == 1); }),
+            (std::array{ExitStatus(Code::kAuthentication), ExitStatus(Code::kAuthentication)}));
+}
+
+// Rank 1 ends with 0 in the first attempt, and rank 0 fails after that.
+TEST(Restarts, HaveARankThatHadEnded) {
+  const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "b"});
+  const Folder folder;
+  const std::string ended = folder.File("ended");
+  ASSERT_EQ(mkfifo(ended.c_str(), 0600), 0);
+  const std::array<std::string, 2> programs = {
+      "read -r pid <" + ended + "; while grep -q . /proc/$pid/cmdline; do sleep 0.01; done; exit 5",
+      "echo $$ >" + ended};
+  EXPECT_EQ(StatusesOf([&](size_t rank) {
+              return RunWithRestarts(1, [&](int restarts) -> Result<SupervisorPlan> {
+                SupervisorPlan plan;
+                plan.command = {"/bin/sh", "-c", restarts == 0 ? programs.at(rank) : "exit 0"};
+                plan.node = requests[rank].self.node;
+                plan.join = requests[rank];
+                CountRestarts(restarts, 1, *plan.join);
+                return plan;
+              });
+            }),
+            (std::array{0, 0}));
 }
 
 }  // namespace

@@ -238,6 +238,9 @@ TEST(RunVerdict, WhatFollowsTheLastProgram) {
   const auto store = [](RunFacts& facts) { facts.muster_store = true; };
   const auto keeper = [](RunFacts& facts) { facts.muster_store = facts.keeps_store = true; };
   const auto report = [](RunFacts& facts) { facts.writes_report = true; };
+  // A rank that left would be missing in the next attempt.
+  const auto restart = [](RunFacts& facts) { facts.may_restart = true; };
+  const auto restart_with_report = [](RunFacts& facts) { facts.may_restart = facts.writes_report = true; };
   const auto once_with_report = [](RunFacts& facts) {
     facts.for_every_rank = false;
     facts.writes_report = true;
@@ -247,6 +250,10 @@ TEST(RunVerdict, WhatFollowsTheLastProgram) {
   for (const Case& one : {
            Case{"plain", [](RunFacts&) {}, {RunStep::kLeave}},
            Case{"report", report, {RunStep::kSendExitReport, RunStep::kLeave}},
+           Case{"restart", restart, {RunStep::kGatherAllDone}},
+           Case{"restart with a report",
+                restart_with_report,
+                {RunStep::kSendExitReport, RunStep::kGatherAllDone}},
            Case{"once", one_program, {RunStep::kGatherAllDone}},
            Case{"once with a report", once_with_report, {RunStep::kGatherAllDone}},
            Case{"files", expects, {RunStep::kGatherAllDone}},
