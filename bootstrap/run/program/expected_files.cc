@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -42,8 +43,27 @@ std::vector<std::string> Matches(const std::string& pattern) {
 }
 
 FileState StateOf(const struct stat& status) {
-  return FileState{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
-                   status.st_mtim.tv_nsec};
+  return FileState{status.st_dev,         status.st_ino,          status.st_size,
+                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec, {}};
+}
+
+// No more than `entries`, which becomes less by those that were read.
+std::optional<uint64_t> StateBelow(const std::string& directory, int& entries) {
+  uint64_t sum = 0;
+  std::error_code error;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  const auto options = std::filesystem::directory_options::skip_permission_denied;
+  for (Walk at(directory, options, error); !error && at != Walk(); at.increment(error)) {
+    if (--entries < 0) return std::nullopt;
+    const std::string& path = at->path().native();
+    struct stat status {};
+    if (lstat(path.c_str(), &status) != 0) continue;
+    const FileState state = StateOf(status);
+    // A sum: the order of entries is not the same after a change of others.
+    sum += std::hash<std::string>()(fmt::format("{} {} {} {}.{} {}", state.device, state.inode, state.size,
+                                                state.seconds, state.nanoseconds, path));
+  }
+  return sum;
 }
 
 bool IsEmpty(const std::string& path, const struct stat& status) {
@@ -61,8 +81,12 @@ std::string Fault(const std::string& path, const FileStates& before) {
   }
   if (IsEmpty(path, status)) return "is empty";
   const auto known = before.find(path);
-  if (known != before.end() && known->second == StateOf(status)) return "was not written by this run";
-  return "";
+  if (known == before.end()) return "";
+  FileState state = StateOf(status);
+  int entries = kMostEntriesBelow;
+  // More than before is a change, too.
+  if (known->second.below) state.below = StateBelow(path, entries);
+  return known->second == state ? "was not written by this run" : "";
 }
 
 // A sentence if no match counts; empty: one does.
@@ -108,10 +132,13 @@ std::vector<std::string> ExpandExpected(
 
 FileStates LookAtFiles(const std::vector<std::string>& patterns) {
   FileStates states;
+  int entries = kMostEntriesBelow;
   for (const std::string& pattern : patterns) {
     for (const std::string& path : Matches(pattern)) {
       struct stat status {};
-      if (stat(path.c_str(), &status) == 0) states[path] = StateOf(status);
+      if (stat(path.c_str(), &status) != 0) continue;
+      const auto [at, is_new] = states.emplace(path, StateOf(status));
+      if (is_new && S_ISDIR(status.st_mode)) at->second.below = StateBelow(path, entries);
     }
   }
   return states;

@@ -2,12 +2,15 @@
 // program that catches its own exceptions and exits with 0.
 //
 // A file counts if it is not empty (a directory: if it holds something) and is not as it was when the run
-// began: another inode, size or time of its last change. Clocks are not compared: a file server has its own.
+// began: another inode, size or time of its last change. A directory counts as well if that is true of an entry
+// below it, as a file that is written again does not change its directory. Clocks are not compared: a file
+// server has its own.
 #pragma once
 
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <ctime>
 #include <functional>
 #include <map>
@@ -29,6 +32,9 @@ struct FileState {
   off_t size = 0;
   time_t seconds = 0;  // of the last change
   long nanoseconds = 0;
+  // Of a directory: a hash over the states of all entries below it, links not followed. Absent: not read, as
+  // there are more than LookAtFiles reads.
+  std::optional<uint64_t> below = std::nullopt;
 
   friend bool operator==(const FileState&, const FileState&) = default;
 };
@@ -39,6 +45,9 @@ using FileStates = std::map<std::string, FileState>;  // by path
 std::vector<std::string> ExpandExpected(
     const std::vector<std::string>& patterns, int world_size,
     const std::function<std::string(int rank, std::string_view name)>& value);
+
+// In LookAtFiles: of all directories together. Each entry is a request to a file server.
+inline constexpr int kMostEntriesBelow = 10'000;
 
 // The present files that match. A pattern is one of glob(7) if it has * ? or [, else a path. Reads the file
 // system.

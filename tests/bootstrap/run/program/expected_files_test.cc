@@ -98,6 +98,42 @@ TEST_F(ExpectedFiles, ADirectoryMustHoldSomething) {
   EXPECT_EQ(Missing({File("d")}), "");
 }
 
+// A file that is written again leaves its directory as it is.
+TEST_F(ExpectedFiles, ADirectoryCountsIfAnEntryBelowItDiffers) {
+  for (const std::string name : {"d/a.json", "d/run1/b.json", "d/run1/c.json"}) {
+    std::filesystem::remove_all(File("d"));
+    std::filesystem::create_directories(File("d/run1"));
+    Write("d/a.json", "old");
+    Write("d/run1/b.json", "old");
+    const FileStates before = LookAtFiles({File("d")});
+    EXPECT_EQ(Missing({File("d")}, before), "D/d was not written by this run");
+    Write(name, "newer");
+    EXPECT_EQ(Missing({File("d")}, before), "") << name;
+  }
+}
+
+TEST_F(ExpectedFiles, BelowADirectoryNoLinkIsFollowed) {
+  std::filesystem::create_directories(File("d"));
+  std::filesystem::create_directories(File("other"));
+  Write("other/a", "old");
+  std::filesystem::create_directory_symlink(File("other"), File("d/link"));
+  std::filesystem::create_directory_symlink(File("d"), File("d/loop"));
+  const FileStates before = LookAtFiles({File("d")});
+  Write("other/a", "newer");
+  EXPECT_EQ(Missing({File("d")}, before), "D/d was not written by this run");
+}
+
+// Each entry is a request to a file server.
+TEST_F(ExpectedFiles, MoreEntriesThanMusterReadsAreNotCompared) {
+  std::filesystem::create_directories(File("d/below"));
+  for (int number = 0; number < kMostEntriesBelow; ++number) Write("d/below/" + std::to_string(number), "");
+  const FileStates before = LookAtFiles({File("d")});
+  Write("d/below/0", "new");
+  EXPECT_EQ(Missing({File("d")}, before), "D/d was not written by this run");
+  Write("d/a", "new");
+  EXPECT_EQ(Missing({File("d")}, before), "");
+}
+
 TEST_F(ExpectedFiles, ManyAreCounted) {
   EXPECT_EQ(Missing({File("a"), File("b"), File("c"), File("d"), File("e")}),
             "D/a does not exist; D/b does not exist; D/c does not exist; and 2 more");
