@@ -43,8 +43,15 @@ std::vector<std::string> Matches(const std::string& pattern) {
 }
 
 FileState StateOf(const struct stat& status) {
-  return FileState{status.st_dev,         status.st_ino,          status.st_size,
-                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec, {}};
+  FileState state;
+  state.device = status.st_dev;
+  state.inode = status.st_ino;
+  state.size = status.st_size;
+  state.seconds = status.st_mtim.tv_sec;
+  state.nanoseconds = status.st_mtim.tv_nsec;
+  state.changed_seconds = status.st_ctim.tv_sec;
+  state.changed_nanoseconds = status.st_ctim.tv_nsec;
+  return state;
 }
 
 // No more than `entries`, which becomes less by those that were read.
@@ -60,8 +67,9 @@ std::optional<uint64_t> StateBelow(const std::string& directory, int& entries) {
     if (lstat(path.c_str(), &status) != 0) continue;
     const FileState state = StateOf(status);
     // A sum: the order of entries is not the same after a change of others.
-    sum += std::hash<std::string>()(fmt::format("{} {} {} {}.{} {}", state.device, state.inode, state.size,
-                                                state.seconds, state.nanoseconds, path));
+    sum += std::hash<std::string>()(fmt::format("{} {} {} {}.{} {}.{} {}", state.device, state.inode,
+                                                state.size, state.seconds, state.nanoseconds,
+                                                state.changed_seconds, state.changed_nanoseconds, path));
   }
   return sum;
 }

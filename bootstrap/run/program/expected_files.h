@@ -2,7 +2,7 @@
 // program that catches its own exceptions and exits with 0.
 //
 // A file counts if it is not empty (a directory: if it holds something) and is not as it was when the run
-// began: another inode, size or time of its last change. A directory counts as well if that is true of an entry
+// began: another inode, size or time of a change. A directory counts as well if that is true of an entry
 // below it, as a file that is written again does not change its directory. Clocks are not compared: a file
 // server has its own.
 #pragma once
@@ -30,8 +30,10 @@ struct FileState {
   dev_t device = 0;
   ino_t inode = 0;
   off_t size = 0;
-  time_t seconds = 0;  // of the last change
+  time_t seconds = 0;  // of the last change of its content, which `cp -p` sets
   long nanoseconds = 0;
+  time_t changed_seconds = 0;  // of any change: no program sets this
+  long changed_nanoseconds = 0;
   // Of a directory: a hash over the states of all entries below it, links not followed. Absent: not read, as
   // there are more than LookAtFiles reads.
   std::optional<uint64_t> below = std::nullopt;
