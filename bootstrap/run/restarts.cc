@@ -1,6 +1,5 @@
 #include "bootstrap/run/restarts.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,8 +36,7 @@ Result<int> ReportToRestartedGroup(const SupervisorPlan& first, int restarts, co
   plan.began = Clock::now();
   NumberGroup(restarts, *plan.join);
   plan.join->self.refused = failure;
-  plan.join->timeouts.rendezvous =
-      std::min(plan.join->timeouts.rendezvous, plan.config.run.grace + kOthersComeWithin);
+  plan.join->timeouts.rendezvous = plan.config.run.grace + kOthersComeWithin;
   return Supervisor(std::move(plan)).Run();
 }
 
@@ -65,7 +63,11 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     next->files_before = files_before;
     next->restarts = restarts;
     next->max_restarts = most;
-    if (restarts > 0) next->began = Clock::now();
+    if (restarts > 0) {
+      next->began = Clock::now();
+      // The programs of other ranks may still be ending.
+      if (next->join) next->join->timeouts.rendezvous += next->config.run.grace + kOthersComeWithin;
+    }
     if (!first) first = *next;
     Supervisor supervisor(*std::move(next));
     MUSTER_TRY(const int status, supervisor.Run());

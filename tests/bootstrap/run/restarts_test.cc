@@ -137,5 +137,28 @@ TEST(Restarts, HaveARankThatHadEnded) {
             (std::array{0, 0}));
 }
 
+// The root's program ends only after run.grace, and the rank that failed meets long before.
+TEST(Restarts, AwaitRanksWhoseProgramsStillEnd) {
+  const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "b"});
+  const Folder folder;
+  const std::string ready = folder.File("ready");
+  ASSERT_EQ(mkfifo(ready.c_str(), 0600), 0);
+  const std::array<std::string, 2> programs = {"trap '' TERM; echo >" + ready + "; exec sleep 300",
+                                               "read -r _ <" + ready + "; exit 5"};
+  EXPECT_EQ(StatusesOf([&](size_t rank) {
+              return RunWithRestarts(1, [&](int restarts) -> Result<SupervisorPlan> {
+                SupervisorPlan plan;
+                plan.config.run.grace = std::chrono::seconds(2);
+                plan.command = {"/bin/sh", "-c", restarts == 0 ? programs.at(rank) : "exit 0"};
+                plan.node = requests[rank].self.node;
+                plan.join = requests[rank];
+                if (restarts > 0) plan.join->timeouts.rendezvous = std::chrono::milliseconds(500);
+                CountRestarts(restarts, 1, *plan.join);
+                return plan;
+              });
+            }),
+            (std::array{0, 0}));
+}
+
 }  // namespace
 }  // namespace muster::run
