@@ -313,7 +313,8 @@ void ControlPlane::OnProcessEnded(Source source) {
 void ControlPlane::OnSilent(const PeerWatch::Silent& silent) {
   if (silent.above) {
     // If it goes on after a standstill, its group's failure is its own silence, not the end of those that it lost by that.
-    links_.SendUp(Encode(silent.failure));
+    // A map goes on without them.
+    if (!maps_.tolerates()) links_.SendUp(Encode(silent.failure));
     return LoseUpstream(silent.failure);
   }
   const bool names_a_rank = silent.failure.rank >= 0;
