@@ -22,12 +22,13 @@ inline constexpr uint64_t kWorldCommunicator = 1;
 // The state of one operation on its rank. A value.
 struct OperationState {
   uint64_t communicator = 0;
-  bool collective = true;        // false: Send or Recv; `waiting_for` holds the peer
-  bool active = false;           // in it now; else it was the communicator's last
-  std::string operation;         // "AllReduce"; empty: none so far
-  uint64_t sequence = 0;         // counts the communicator's collectives, or the calls between two ranks
-  std::string elements;          // "f32[1024]"; empty if there are none
-  uint64_t milliseconds = 0;     // since it began; if it is not active, since it ended
+  bool collective = true;  // false: Send or Recv; `waiting_for` holds the peer
+  bool active = false;     // in it now; else it was the communicator's last
+  std::string operation;   // "AllReduce"; empty: none so far
+  uint64_t sequence = 0;   // counts the communicator's collectives, or the calls between two ranks
+  std::string elements;    // "f32[1024]"; empty if there are none
+  // Since it began; of a Send or Recv since data last moved, if it has waited before. If it is not active, since it ended.
+  uint64_t milliseconds = 0;
   std::vector<int> waiting_for;  // ranks of the group, the first few; known once it has waited for a moment
 
   friend bool operator==(const OperationState&, const OperationState&) = default;

@@ -40,7 +40,7 @@ enum class MessageType : uint8_t {
   kDurable,      // number of the rank's results that are durable
   kOver,         // all items have ended, or the time is up
   kRecords,      // the answer to kRead
-  kExpired,      // an item took longer than its time: this process must end
+  kExpired,      // an item took longer than its time: this process ends if it has had it for so long
 };
 
 void Fields(auto& wire, Is<Identity> auto& identity) {

@@ -158,7 +158,7 @@ std::string Describe(const Roster& roster, const WaitingCall& call) {
   if (!call.call.collective) text += " on " + DescribeRanksBriefly(roster, call.waiting);
   const std::string age = FormatAge(call.call.milliseconds);
   if (call.late.empty()) {
-    return fmt::format("{} has taken {} so far; all {} ranks are in it", text, age, call.waiting.size());
+    return fmt::format("{} has taken {} so far; no rank is missing", text, age);
   }
   text += fmt::format(" waits {} for ", age);
   return text + DescribeLate(roster, call.late);

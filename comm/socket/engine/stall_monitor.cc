@@ -1,7 +1,7 @@
 #include "comm/socket/engine/stall_monitor.h"
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
 #include <utility>
 
 #include "comm/socket/engine/wait_rules.h"
@@ -10,6 +10,8 @@ namespace muster::socket {
 namespace {
 
 constexpr Duration kNoteAfter = std::chrono::milliseconds(50);
+// More than the time between two looks of a survey (straggler_watch.h).
+constexpr Duration kNoteAgainAfter = std::chrono::seconds(4);
 constexpr Duration kNoteAfterAtMost = std::chrono::minutes(1);
 // More open questions than this add no information.
 constexpr size_t kMaxAsked = 16;
@@ -21,22 +23,19 @@ constexpr Duration kAskAtLeastEvery = std::chrono::minutes(1);
 class StallMonitor::WaitingPair final : public ActivitySource {
  public:
   WaitingPair(OperationState state, Clock::time_point since) : state_(std::move(state)), since_(since) {}
-  void WaitsFor(const std::vector<int>& peers) {
-    const std::lock_guard lock(mutex_);
-    state_.waiting_for = peers;
-  }
+  void HasMoved() { since_ = Clock::now(); }
   OperationState Look() const override {
-    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - since_);
-    const std::lock_guard lock(mutex_);
     OperationState state = state_;
-    state.milliseconds = static_cast<uint64_t>(age.count());
+    // Data may move meanwhile.
+    const auto age = std::max<Duration>(Duration::zero(), Clock::now() - since_.load());
+    state.milliseconds =
+        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(age).count());
     return state;
   }
 
  private:
-  mutable std::mutex mutex_;
-  OperationState state_;
-  const Clock::time_point since_;
+  const OperationState state_;
+  std::atomic<Clock::time_point> since_;
 };
 
 void StallMonitor::Begin(const Call& call) {
@@ -44,8 +43,13 @@ void StallMonitor::Begin(const Call& call) {
   blocked_ = false;
   ask_after_ = patience_;
   note_after_ = kNoteAfter;
-  const Duration straggler_after = mesh_.group().activity().straggler_after();
-  late_at_ = straggler_after > Duration::zero() ? Deadline::After(straggler_after) : Deadline::Never();
+  begun_ = Clock::now();
+  SetLate(begun_);
+}
+
+void StallMonitor::SetLate(Clock::time_point since) {
+  const Duration after = mesh_.group().activity().straggler_after();
+  late_at_ = after > Duration::zero() ? Deadline::At(since + after) : Deadline::Never();
 }
 
 void StallMonitor::End() {
@@ -87,20 +91,25 @@ Deadline StallMonitor::wake() const {
 
 void StallMonitor::Note(std::vector<int> peers) {
   note_at_ = Deadline::Never();
-  noted_ = std::move(peers);
-  if (history_ != nullptr) return history_->Waiting(noted_);
-  if (!waiting_pair_) {
-    OperationState state = StateOf(call_);
-    state.active = true;
-    waiting_pair_ = std::make_shared<WaitingPair>(std::move(state), Clock::now() - kNoteAfter);
-    mesh_.group().activity().Add(waiting_pair_);
+  if (history_ != nullptr) {
+    noted_ = std::move(peers);
+    return history_->Waiting(noted_);
   }
-  waiting_pair_->WaitsFor(noted_);
+  if (waiting_pair_) return;
+  OperationState state = StateOf(call_);
+  state.active = true;
+  state.waiting_for = std::move(peers);
+  waiting_pair_ = std::make_shared<WaitingPair>(std::move(state), begun_);
+  mesh_.group().activity().Add(waiting_pair_);
 }
 
-void StallMonitor::TakeNoteBack() {
+void StallMonitor::NoteProgress() {
+  if (waiting_pair_) {
+    waiting_pair_->HasMoved();
+    return SetLate(Clock::now());
+  }
   Note({});
-  note_after_ = std::min(2 * note_after_, kNoteAfterAtMost);
+  note_after_ = std::min(std::max(2 * note_after_, kNoteAgainAfter), kNoteAfterAtMost);
 }
 
 // Begins after the last one of the round before: the first ones may be silent.

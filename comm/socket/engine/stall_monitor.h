@@ -1,7 +1,8 @@
 // The actions of a waiting rank when an operation takes long:
 //   after 50 ms without progress  it notes the ranks that it waits for, for surveys; it keeps the note correct, and takes
-//                                 it back with the next progress. The next note comes after twice that time, and so on
-//                                 up to a minute: a peer may have sent its last bytes and left while they arrive slowly
+//                                 it back with the next progress. The next note comes after 4 s, then after twice that
+//                                 time, up to a minute: a peer may have sent its last bytes and left while they arrive
+//                                 slowly. Of a Send or Recv the note stays, and its time begins anew with each progress
 //   after `straggler_after`       it notifies the control plane, which logs the missing ranks
 //   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
 //                                 the group, and a peer of this node without a listener has gone, and so has one
@@ -39,7 +40,7 @@ class StallMonitor {
   void Postpone(Duration stall);
   void Progress() {
     blocked_ = false;
-    if (!noted_.empty()) TakeNoteBack();
+    if (waiting_pair_ || !noted_.empty()) NoteProgress();
   }
 
   // Called each time that this rank is about to wait; true if it is time for Attend.
@@ -57,7 +58,8 @@ class StallMonitor {
   class WaitingPair;
 
   void Note(std::vector<int> peers);
-  void TakeNoteBack();
+  void NoteProgress();
+  void SetLate(Clock::time_point since);
   void Ask(std::vector<int> peers);
   void DropQuestions();
   void CollectAnswers();
@@ -68,6 +70,7 @@ class StallMonitor {
   const Duration patience_;
 
   Call call_;
+  Clock::time_point begun_{};
   bool blocked_ = false;
   Deadline note_at_ = Deadline::Never();
   Duration note_after_{};
@@ -77,7 +80,7 @@ class StallMonitor {
   std::map<int, uint64_t> asked_;  // rank -> open question
   std::set<int> gone_;
   Deadline late_at_ = Deadline::Never();
-  std::vector<int> noted_;
+  std::vector<int> noted_;                     // in the call history
   std::shared_ptr<WaitingPair> waiting_pair_;  // in the group's ActivityTable, if there is no call history
 };
 

@@ -117,24 +117,22 @@ TEST_F(StallMonitorTest, TheNoteOfAwaitedRanksIsCorrectUntilTheNextProgress) {
   const auto progress = Clock::now();
   while (noted().empty() && !deadline.Expired()) wait_for({2});
   EXPECT_EQ(noted(), std::vector<int>{2});
-  EXPECT_GE(Clock::now() - progress, std::chrono::milliseconds(100)) << "data may come slowly";
+  EXPECT_GE(Clock::now() - progress, std::chrono::seconds(4)) << "data may come slowly";
   monitor.End();
 }
 
-TEST_F(StallMonitorTest, SoIsThatOfARecv) {
+TEST_F(StallMonitorTest, TheTimeOfARecvBeginsAnewWithProgress) {
   call_.operation = Operation::kRecv;
   BeginMonitor();
   const ActivityTable& table = fake_.meshes[0]->group().activity();
-  const auto noted = [&] {
-    const auto seen = table.Look();
-    return seen.empty() ? std::vector<int>{} : seen[0].waiting_for;
-  };
-  ASSERT_TRUE(Until({1}, [&] { return noted() == std::vector<int>{1}; }));
+  ASSERT_TRUE(Until({1}, [&] { return !table.Look().empty(); }));
+  const Clock::time_point noted = Clock::now();
+  EXPECT_EQ(table.Look()[0].waiting_for, std::vector<int>{1});
+  EXPECT_GE(table.Look()[0].milliseconds, 50u);
   monitor_->Progress();
-  EXPECT_EQ(noted(), std::vector<int>{});
-  ASSERT_EQ(table.Look().size(), 1u);
+  const uint64_t age = table.Look()[0].milliseconds;
+  EXPECT_LE(std::chrono::milliseconds(age), Clock::now() - noted);
   EXPECT_TRUE(table.Look()[0].active);
-  EXPECT_TRUE(Until({1}, [&] { return noted() == std::vector<int>{1}; }));
 }
 
 class StallMonitorOfManyTest : public StallMonitorTest {
