@@ -10,7 +10,7 @@ namespace muster::socket {
 namespace {
 
 constexpr Duration kNoteAfter = std::chrono::milliseconds(50);
-// More than the time between two looks of a survey (straggler_watch.h).
+// Longer than the pause between two surveys (straggler_watch.h).
 constexpr Duration kNoteAgainAfter = std::chrono::seconds(4);
 constexpr Duration kNoteAfterAtMost = std::chrono::minutes(1);
 // More open questions than this add no information.
