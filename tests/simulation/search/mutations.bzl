@@ -58,7 +58,7 @@ MUTATIONS = {
         "blames",
         "comm/rendezvous/control",
         "control_plane.cc",
-        "    links_.SendUp(Encode(silent.failure));",
+        "    if (!maps_.tolerates()) links_.SendUp(Encode(silent.failure));",
         "",
     ),
     "lost_leader_is_not_reported": (
