@@ -64,7 +64,7 @@ Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
         "muster launch --nnodes 2 --node-rank 0 --endpoint HOST:PORT -n 4 -- CMD; the endpoint is a "
         "free port on the machine with --node-rank 0, the same everywhere");
   }
-  if (launch.node < launch.nodes) return {};
+  if (launch.node < launch.nodes) return CheckReachedByOthers(*endpoint);
   return WithHint(Fail(Code::kUsage, "--node-rank {} is not below --nnodes {}", launch.node, launch.nodes),
                   "correct it: machines count from 0");
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bootstrap/config/text/read_file.h"
+#include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/hosts/host_file.h"
 #include "bootstrap/hosts/host_launch.h"
 #include "bootstrap/process/standard_streams.h"
@@ -124,6 +125,13 @@ Result<int> DryRun(const hosts::HostLaunchPlan& plan, bool json) {
 
 }  // namespace
 
+Status CheckReachedByOthers(const Endpoint& endpoint) {
+  if (!IsLoopback(endpoint.host)) return {};
+  return WithHint(Fail(Code::kUsage, "the endpoint {} is a loopback address: other machines do not reach it",
+                       ToString(endpoint)),
+                  "name the machine with --node-rank 0, with --hosts the first one, as the others reach it");
+}
+
 Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptions& asked,
                           const config::EffectiveConfig& effective, const LaunchFlags& launch) {
   MUSTER_TRY(const std::string text, config::ReadSmallFile(launch.host_file, kLongestHostFile));
@@ -140,6 +148,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptio
   plan.launch = {program, "launch"};
   // One machine forms its own group.
   if (hosts.hosts.size() > 1) {
+    MUSTER_CHECK(CheckReachedByOthers(endpoint));
     plan.launch.insert(plan.launch.end(),
                        {"--nnodes", std::to_string(hosts.hosts.size()), "--endpoint", ToString(endpoint)});
   }

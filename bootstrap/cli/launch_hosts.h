@@ -23,6 +23,9 @@ struct LaunchFlags {
   std::vector<std::string> command;
 };
 
+// Of a group of several machines. Error: a loopback address, at which each of them would wait for itself.
+Status CheckReachedByOthers(const Endpoint& endpoint);
+
 // BLOCKS until all machines' ranks have ended; their exit status. Error: before anything was started.
 Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptions& asked,
                           const config::EffectiveConfig& effective, const LaunchFlags& launch);

@@ -200,6 +200,18 @@ TEST(Command, NamesTheNearestAndTheRemedy) {
             "4 -- CMD ARGS...)"},
            {"launch -n 1 --nnodes 2 --node-rank 2 --endpoint a:1 -- true",
             "--node-rank 2 is not below --nnodes 2 (correct it: machines count from 0)"},
+           {"launch -n 1 --nnodes 2 --node-rank 1 --endpoint localhost:61000 -- true",
+            "the endpoint localhost:61000 is a loopback address: other machines do not reach it (name the "
+            "machine with "
+            "--node-rank 0, with --hosts the first one, as the others reach it)"},
+           {"launch -n 1 --nnodes 2 --node-rank 1 --endpoint 127.0.0.1:61000 -- true",
+            "the endpoint 127.0.0.1:61000 is a loopback address: other machines do not reach it (name the "
+            "machine with "
+            "--node-rank 0, with --hosts the first one, as the others reach it)"},
+           {"launch -n 1 --nnodes 2 --node-rank 1 --endpoint [::1]:61000 -- true",
+            "the endpoint [::1]:61000 is a loopback address: other machines do not reach it (name the "
+            "machine with "
+            "--node-rank 0, with --hosts the first one, as the others reach it)"},
            {"launch —hosts=h -- true", "\"—hosts=h\" begins with a dash that is no hyphen (write --hosts=h)"},
            {"check —json", "\"—json\" begins with a dash that is no hyphen (write --json)"},
            {"map -n 4 --items x.txt -- true",

@@ -115,6 +115,22 @@ TEST_F(DryRunTest, WithHostsItPrintsTheCommandOfEachMachine) {
   EXPECT_EQ(object["machines"][1]["host"], "gpu02");
 }
 
+// The other machines would wait for it on themselves.
+TEST_F(DryRunTest, WithHostsTheFirstMachineHasANameForTheOthers) {
+  const std::string hosts = testing::TempDir() + "/hosts";
+  const std::string command = "launch --hosts " + hosts + " -n 2 --dry-run -- true";
+  std::ofstream(hosts) << "user@localhost\ngpu02\n";
+  const Outcome outcome = Muster("", command);
+  EXPECT_EQ(outcome.status, 64);
+  EXPECT_THAT(outcome.err,
+              AllOf(StartsWith("muster: error: the endpoint localhost:"),
+                    HasSubstr(" is a loopback address: other machines do not reach it (name the machine ")));
+  for (const std::string reached : {"gpu02\nlocalhost\n", "localhost\n"}) {
+    std::ofstream(hosts) << reached;
+    EXPECT_EQ(Muster("", command).status, 0) << reached;
+  }
+}
+
 // A shell that starts in a removed directory leaves PWD empty.
 TEST_F(DryRunTest, WithHostsARemovedDirectoryIsNamedIfPwdHasAName) {
   const std::string base = testing::TempDir() + "/removed";
