@@ -77,6 +77,16 @@ void ReapOrphans() {
   if (const auto children = ChildProcesses()) ReapUnclaimed(*children);
 }
 
+bool HaveOrphans() {
+  if (HasNoChild()) return false;
+  ReapOrphans();
+  auto children = ChildProcesses();
+  if (!children) return false;
+  DropClaims(*children);
+  DropSpared(*children);
+  return !children->empty();
+}
+
 Status KillDescendants(Deadline deadline) {
   for (bool tried = false;; tried = true) {
     if (HasNoChild()) return {};

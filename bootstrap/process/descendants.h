@@ -29,6 +29,10 @@ std::vector<pid_t> ChildProcessesByScan();
 // Reaps the children that have ended, except claimed ones (reaper.h). Does not block; for SIGCHLD.
 void ReapOrphans();
 
+// After reaping those that have ended: whether KillDescendants would kill a child that is not claimed. Costs
+// one system call if there is no child.
+bool HaveOrphans();
+
 // Kills all children but those, then what they leave to this process, until none is left. Claimed children
 // (reaper.h) are killed as well; once they have ended their owners reap them. Costs one system call if there
 // is no child. Error: kDeadline or kSystem, naming a process that does not end or may not be killed.

@@ -151,6 +151,13 @@ void Programs::NoticeExits() {
   if (!noticed) process::ReapOrphans();
 }
 
+bool Programs::HaveLeftBehind() {
+  if (!all_ended()) return false;
+  if (process::HaveOrphans()) return true;
+  for (const auto& program : list_) program->TakeRest();
+  return false;
+}
+
 void Programs::Ended(const RankProgram& program) {
   input_->Ended(program.rank());
   EndedProgram ended{program.rank(), *program.exit()};

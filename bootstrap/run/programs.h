@@ -51,6 +51,8 @@ class Programs {
   void NoteNotStarted(const Roster& roster, std::vector<int> own_ranks);
   // After SIGCHLD: calls `on_ended` for each that has ended.
   void NoticeExits();
+  // All have ended, and processes run that they left behind. If these have ended, takes what they wrote last.
+  bool HaveLeftBehind();
   // To all that run.
   void Signal(int number);
   // Those that still run after SIGKILL count as killed: calls `on_ended` for each.

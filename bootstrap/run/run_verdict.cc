@@ -56,6 +56,11 @@ RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
 RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) {
   // It requests a thread dump of programs, and this process has none.
   if (number == SIGQUIT) return {};
+  // The run has succeeded, and this process has left its group.
+  if (awaits_left_behind()) {
+    left_behind_over_ = true;
+    return {};
+  }
   // The request that ended the programs may have several signals. No request ended a program that failed by itself.
   const bool by_itself = failure_ && !failure_->as_requested;
   const bool same = !by_itself && now - ended_at_ < kOneRequest;
@@ -101,7 +106,7 @@ RunSteps RunVerdict::FilesFound() {
   return facts_.alone ? RunSteps{} : RunSteps{RunStep::kGatherFiles};
 }
 
-RunSteps RunVerdict::Next(bool all_ended, bool written) {
+RunSteps RunVerdict::Next(bool all_ended, bool written, bool left_behind) {
   if (status_ || !all_ended) return {};
   if (failure_) {
     // Not before all ranks have the failure; then the root receives how the programs ended.
@@ -115,8 +120,12 @@ RunSteps RunVerdict::Next(bool all_ended, bool written) {
   } else {
     // A failure of this process is still on its way.
     if (reported_) return {};
-    const bool done = facts_.alone ? !facts_.expects_files || files_found_ : released_;
-    if (!done) return {};
+    if (!done()) return {};
+    // `tee` in `exec > >(tee log)` ends a moment after its program.
+    if (left_behind && !left_behind_over_) {
+      return std::exchange(awaits_left_behind_, true) ? RunSteps{} : RunSteps{RunStep::kAwaitLeftBehind};
+    }
+    left_behind_over_ = true;
   }
   if (written) return {RunStep::kFinish};
   // Once, and once more if a failure comes while the output of a good run is awaited: then the wait has a limit.

@@ -32,11 +32,12 @@ enum class RunStep : uint8_t {
   kLeave,
   kCheckFiles,
   kAwaitAllKnow,
-  kSendEnds,      // how the programs ended, and wait until the root has it
-  kAwaitOutput,   // its readers: without a limit, after a failure for as long as run.grace
-  kGiveUpOutput,  // what is not yet written, by a signal
-  kLimitOutput,   // kGiveUpOutput after run.grace: a request has ended the programs
-  kFinishSoon,    // after a second
+  kSendEnds,         // how the programs ended, and wait until the root has it
+  kAwaitLeftBehind,  // processes that programs left behind: for at most 500 ms
+  kAwaitOutput,      // its readers: without a limit, after a failure for as long as run.grace
+  kGiveUpOutput,     // what is not yet written, by a signal
+  kLimitOutput,      // kGiveUpOutput after run.grace: a request has ended the programs
+  kFinishSoon,       // after a second
   kFinish,
 };
 using RunSteps = std::vector<RunStep>;
@@ -70,6 +71,7 @@ class RunVerdict {
   void AllKnow() { all_know_ = true; }
   void EndsReported() { ends_received_ = true; }
   void Released() { released_ = true; }
+  void LeftBehindOver() { left_behind_over_ = true; }
   void Lost(int rank) { lost_.insert(rank); }
   // Standard output or a log file could not be written.
   void OutputLost() { output_lost_ = true; }
@@ -102,8 +104,12 @@ class RunVerdict {
 
   // The programs have ended, or there are none.
   RunSteps ProgramsDone() const;
-  // The next step of a run whose programs have ended; each is due once. `written`: their output is.
-  RunSteps Next(bool all_ended, bool written);
+  // The next step of a run whose programs have ended; each is due once. `written`: their output is. `left_behind`:
+  // processes run that they left behind; matters if MayAwaitLeftBehind.
+  RunSteps Next(bool all_ended, bool written, bool left_behind = false);
+  // A good run is over for this process.
+  bool MayAwaitLeftBehind() const { return !failure_ && !reported_ && !left_behind_over_ && done(); }
+  bool awaits_left_behind() const { return awaits_left_behind_ && !left_behind_over_; }
 
   const RunFacts& facts() const { return facts_; }
   process::EndRequest& request() { return request_; }
@@ -123,6 +129,8 @@ class RunVerdict {
   bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_requested; }
 
  private:
+  bool done() const { return facts_.alone ? !facts_.expects_files || files_found_ : released_; }
+
   RunFacts facts_;
   RunPlace place_;
   process::EndRequest request_;
@@ -139,6 +147,8 @@ class RunVerdict {
   bool sends_ends_ = false;
   bool ends_received_ = false;
   bool released_ = false;
+  bool awaits_left_behind_ = false;
+  bool left_behind_over_ = false;
   bool awaits_output_ = false;
   bool awaits_output_in_failure_ = false;
   bool output_lost_ = false;

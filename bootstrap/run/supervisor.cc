@@ -32,6 +32,8 @@ constexpr Duration kAllKnowWithin = seconds(10);
 constexpr Duration kEndsWithin = seconds(2);
 constexpr Duration kAllEndsWithin = seconds(4);
 constexpr Duration kFinishSoon = seconds(1);
+// A server that a program left in the background does not end by itself.
+constexpr Duration kLeftBehindWithin = milliseconds(500);
 constexpr Duration kGoneWithin = milliseconds(100);
 // After a failure the readers of the output have run.grace, and at least this.
 constexpr Duration kLeastForReader = seconds(5);
@@ -282,6 +284,9 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kFinishSoon:
       loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
       return;
+    case RunStep::kAwaitLeftBehind:
+      loop_->After(kLeftBehindWithin, Noted(&RunVerdict::LeftBehindOver));
+      return;
     case RunStep::kAwaitOutput:
       return AwaitOutput();
     case RunStep::kGiveUpOutput:
@@ -449,7 +454,7 @@ void Supervisor::ClearOrphans() {
 // ---- signals
 
 void Supervisor::OnSignal(const process::SignalEvent& event) {
-  if (event.number == SIGCHLD) return programs_->NoticeExits();
+  if (event.number == SIGCHLD) return OnChildren();
   if (event.number == SIGTSTP) return OnStop(event);
   if (verdict_.status()) {
     verdict_.SignalledAtEnd({event.number, event.sender, event.from_kernel}, Clock::now());
@@ -461,6 +466,7 @@ void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (!plane_ && programs_->empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
   if (!asks || !programs_->all_ended()) return ender_->Take(step, &event);
   Do(verdict_.SignalledAfterPrograms(event.number, Clock::now()));
+  CheckDone();
 }
 
 // Ctrl-Z reaches the foreground group alone, and programs have groups of their own. SIGCONT is passed on as any signal.

@@ -63,7 +63,10 @@ class Supervisor {
   void Do(const RunSteps& steps) {
     for (const RunStep step : steps) Do(step);
   }
-  void CheckDone() { Do(verdict_.Next(programs_->all_ended(), programs_->written())); }
+  void CheckDone() {
+    const bool left_behind = verdict_.MayAwaitLeftBehind() && programs_->HaveLeftBehind();
+    Do(verdict_.Next(programs_->all_ended(), programs_->written(), left_behind));
+  }
   Duration OthersEndWithin() const;
   void AwaitOutput();
   void GiveUpOutput(int signal);
@@ -82,6 +85,10 @@ class Supervisor {
   void OnFailure(const rendezvous::Failure& failure);
   void NoteNotStarted();
   void ClearOrphans();
+  void OnChildren() {
+    programs_->NoticeExits();
+    if (verdict_.awaits_left_behind()) CheckDone();
+  }
   void OnSignal(const process::SignalEvent& event);
   void OnSignalBeforePrograms(int number);
   void OnStop(const process::SignalEvent& event);

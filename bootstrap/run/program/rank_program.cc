@@ -61,6 +61,10 @@ void RankProgram::GiveUp() {
 
 void RankProgram::OnExit(process::ChildExit exit) {
   exit_ = exit;
+  TakeRest();
+}
+
+void RankProgram::TakeRest() {
   if (out_) out_->TakeRest();
   err_->TakeRest();
 }

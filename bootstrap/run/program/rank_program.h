@@ -42,6 +42,8 @@ class RankProgram {
   const std::optional<process::ChildExit>& exit() const { return exit_; }
   // Noticed or not.
   bool HasExited() const { return exit_ || child_->Exited(); }
+  // Its output that is in its pipes.
+  void TakeRest();
   // Output that is still in its pipes is lost.
   void StopReading();
   void Signal(int number);

@@ -159,6 +159,12 @@ TEST_F(Output, AProcessThatIsLeftBehindWritesOnWhileTheRunGoesOn) {
   EXPECT_EQ(Lines(Text("err")), 30000);
 }
 
+// As `exec > >(tee log)` does: the shell that is left behind ends after its program.
+TEST_F(Output, OfAProcessThatEndsRightAfterItsProgramIsComplete) {
+  EXPECT_EQ(Run("muster launch -n 2 -- bash -c 'exec > >(cat; echo end); seq 20000' >$D/out"), 0);
+  EXPECT_EQ(Lines(Text("out")), 2 * 20001);
+}
+
 // Its output is no reason to go on.
 TEST_F(Output, AProcessThatIsLeftBehindDoesNotDelayTheEnd) {
   EXPECT_EQ(
