@@ -95,8 +95,10 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
   const auto asked = std::make_shared<Examination>();
   // The other ranks must receive the report of a driver that hangs, before their own timeout.
   const Duration patience = deadline.Remaining() / 2;
-  if (RunWithin(Deadline::After(patience),
-                [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); })) {
+  if (RunWithin(
+          Deadline::After(patience),
+          [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); },
+          group.failure_fd())) {
     return std::move(*asked);
   }
   found.hello.verdict.problem =

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "tests/comm/base/log_capture.h"
@@ -24,6 +26,7 @@ struct Machine {
   uint8_t gpu = 0;  // its UUID; 0: the rank's own
   int gpus = 1;
   int driver = 13'010;
+  std::function<void()> before_cuda = [] {};
 };
 
 Deadline AMinute(int) { return Deadline::After(std::chrono::minutes(1)); }
@@ -68,6 +71,7 @@ class Ranks {
   }
   ~Ranks() { Leave(); }
   FakeFabric& fabric() { return *fabric_; }
+  Group& group(int rank) { return host_.group(rank); }
   const std::vector<GpuHello>& hellos() const { return chosen_.front().hellos; }
   Protect protect = Protect::kControl;
 
@@ -77,6 +81,7 @@ class Ranks {
     GpuSurroundings here;
     here.has_device = [machine] { return machine.has_device; };
     here.load_cuda = [machine, rank]() -> Result<std::unique_ptr<CudaApi>> {
+      machine.before_cuda();
       if (!machine.has_cuda) return Fail(Code::kConfiguration, "cannot load libcudart.so.13");
       auto loaded = std::make_unique<ComputingCuda>();
       loaded->device.uuid = {machine.gpu == 0 ? static_cast<uint8_t>(rank + 1) : machine.gpu};
@@ -104,6 +109,23 @@ TEST(TakeNccl, WhereEveryRankHasAGpuOfItsOwn) {
   EXPECT_EQ(group.hellos()[1].cuda, "13.0");
   EXPECT_EQ(group.hellos()[1].driver, "13.1");
   EXPECT_EQ(group.hellos()[1].verdict.name, "Computing GPU");
+}
+
+TEST(TakeNccl, LeavesADriverThatHangsOnceTheGroupFails) {
+  std::promise<void> release;
+  Ranks* ranks = nullptr;
+  std::vector<Machine> machines(3);
+  machines[0].before_cuda = [released = release.get_future().share()] { released.wait(); };
+  machines[1].before_cuda = [&ranks] {
+    ranks->group(1).Fail({Code::kPeerLost, "rank 2 on gpu02 was killed", ""});
+  };
+  Ranks group(machines);
+  ranks = &group;
+  const Clock::time_point begun = Clock::now();
+  EXPECT_THAT(group.Take(Backend::kAuto), Each("rank 2 on gpu02 was killed"));
+  // Half of the minute that Take gives.
+  EXPECT_LT(Clock::now() - begun, std::chrono::seconds(29));
+  release.set_value();
 }
 
 // Also if no user has named NCCL: without its GPUs the group would be another one.
