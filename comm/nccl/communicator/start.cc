@@ -58,6 +58,9 @@ tl::unexpected<Error> Refuse(const NcclCore& core, const std::string& why,
 
 tl::unexpected<Error> RefuseFor(const NcclCore& core, NcclResult result) {
   constexpr NcclVersion kShares = {2, 30, 3};
+  // Of a rank that ends, others read the closed connection before the group has that failure. A rank's own error is the first one.
+  if (result == NcclResult::kRemoteError || result == NcclResult::kSystemError)
+    WaitForFailure(core.group, core.settings.cause_grace);
   const std::string why = ExplainNccl(*core.nccl, result);
   const bool may_share = !core.settings.share_device || core.nccl->version().AtLeast(kShares);
   if (result != NcclResult::kInvalidUsage || may_share) return Refuse(core, why);

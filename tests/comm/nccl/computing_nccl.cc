@@ -141,7 +141,14 @@ NcclResult ComputingNccl::Init(NcclComm* comm, int size, int rank, std::vector<N
   {
     std::unique_lock lock(fabric_->mutex);
     if (fabric_->blocks_in_start.contains(rank_)) fabric_->Hang(lock);
-    if (fabric_->fails_at_start.contains(rank_)) return NcclResult::kUnhandledCudaError;
+    if (fabric_->loses_a_peer_at_start.erase(rank_) > 0) {
+      fabric_->changed.notify_all();
+      return NcclResult::kRemoteError;
+    }
+    if (fabric_->fails_at_start.contains(rank_)) {
+      fabric_->changed.wait(lock, [this] { return fabric_->loses_a_peer_at_start.empty(); });
+      return NcclResult::kUnhandledCudaError;
+    }
   }
   NcclComm made = Make({std::move(ring), static_cast<size_t>(size), rank, gpu_.name(rank)});
   // As NCCL: long before it returns.

@@ -65,8 +65,10 @@ class FakeFabric {
   std::set<int> never_connects;               // its launches wait for ever
   std::set<int> blocks_in_start;              // the call itself does not come back before Release
   std::map<int, std::string> draws_no_id;     // NCCL's last error
-  std::map<int, std::string> fails_at_start;  // the same
-  std::set<int> hangs_in_abort;               // until Release
+  std::map<int, std::string> fails_at_start;  // the same; after those of loses_a_peer_at_start
+  std::set<int>
+      loses_a_peer_at_start;     // its connection to another rank breaks; empty once they have returned
+  std::set<int> hangs_in_abort;  // until Release
   std::map<int, std::pair<NcclResult, std::string>> async_errors;
 
   // From now on every communicator of this rank reports it.

@@ -58,6 +58,18 @@ TEST(NcclStart, ThatHangsOnSomeRanksNamesThem) {
            "in it; the other ranks were through"));
 }
 
+// A rank that dies in NCCL's start breaks the connections of others before the group has that failure.
+TEST(NcclStart, ThatLosesAPeerNamesThePeer) {
+  NcclSettings settings = TestSettings();
+  settings.cause_grace = std::chrono::minutes(1);
+  EXPECT_THAT(Start(socket::BlockLayout({2, 1}), settings,
+                    [](FakeFabric& fabric) {
+                      fabric.loses_a_peer_at_start = {0};
+                      fabric.fails_at_start[2] = "Cuda failure 719";
+                    }),
+              Each("rank 2 on gpu02 could not start NCCL on GPU-1: unhandled cuda error: Cuda failure 719"));
+}
+
 // Long before the deadline.
 TEST(NcclStart, ThatDoesNotComeBackIsLeftWhenTheGroupFails) {
   EXPECT_THAT(Start(socket::BlockLayout({2}), TestSettings(),
