@@ -163,8 +163,18 @@ Result<std::vector<Bytes>> ThreadedGroup::KeyedAllGather(std::string_view name, 
     return result;
   }
   if (failure_) return tl::unexpected<Error>(*failure_);
-  return muster::Fail(Code::kDeadline, "the exchange \"{}\" was not complete in time, and the root is silent",
-                      name);
+  return UnansweredByRoot(name);
+}
+
+// Goes to the group: this process may end now, and the ranks below it would take its end for the cause.
+tl::unexpected<Error> ThreadedGroup::UnansweredByRoot(std::string_view exchange) {
+  const int root = plane_->group().root_rank;
+  Error error{Code::kDeadline,
+              fmt::format("the exchange \"{}\" was not complete in time, and the root, {}, did not answer",
+                          exchange, DescribeRank(*roster_, root)),
+              ""};
+  loop_->Post([this, failure = Failure{error, root, -1, ""}] { plane_->Fail(failure); });
+  return muster::Fail(std::move(error));
 }
 
 bool ThreadedGroup::WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline,

@@ -50,6 +50,7 @@ class ThreadedGroup : public Group, private RootLink {
   void SendToRoot(Bytes message) override;
   void AwaitSent() override;
   void SetListener(Listener listener) override;
+  tl::unexpected<Error> UnansweredByRoot(std::string_view exchange);
   void Abandon();
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();

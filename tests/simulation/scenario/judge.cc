@@ -38,7 +38,7 @@ constexpr size_t kMostAbove = 4;
 constexpr Duration kForEachAbove = std::chrono::seconds(3);
 constexpr Duration kToConnect = std::chrono::seconds(1);
 
-// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)", "the root is silent".
+// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
 std::set<int> RanksIn(const std::string& message) {
   static const std::regex pattern(R"((?:ranks?|missing|,) ([0-9,-]+)|n[0-9]+: ([0-9,-]+))");
   std::set<int> ranks;
@@ -51,7 +51,6 @@ std::set<int> RanksIn(const std::string& message) {
       for (int rank = first.value_or(0); first && last && rank <= *last; ++rank) ranks.insert(rank);
     }
   }
-  if (message.find("the root is silent") != std::string::npos) ranks.insert(0);
   return ranks;
 }
 
