@@ -1,6 +1,7 @@
 #include "comm/system/descriptor_room.h"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,8 @@ bool DescriptorsAreScarce(int newest) {
   const rlim_t kept = std::min(kMostKept, limit.rlim_cur / kKeptPart);
   return static_cast<rlim_t>(newest) + kept >= limit.rlim_cur;
 }
+
+int DescriptorProblem() { return UniqueFd(eventfd(0, EFD_CLOEXEC)) ? 0 : errno; }
 
 UniqueFd WithLowestNumber(UniqueFd fd) {
   UniqueFd lower(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));

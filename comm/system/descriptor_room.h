@@ -28,6 +28,9 @@ Result<uint64_t> RaiseDescriptorLimit();
 // reserved for its own connections, not for foreign peers. The kernel gives out the lowest free number.
 bool DescriptorsAreScarce(int newest);
 
+// The reason why no file can be opened now: an errno value; 0: one can. Opens one.
+int DescriptorProblem();
+
 // The same file with the lowest free number, for a connection for which another one was closed. If the next connection got that
 // number, none would be closed for it: one by one they would take the reserved descriptors.
 UniqueFd WithLowestNumber(UniqueFd fd);

@@ -7,8 +7,14 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/roster/agreement.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::rendezvous {
+namespace {
+
+constexpr int kChecksOfDescriptors = 3;
+
+}  // namespace
 
 Error DescribeDeadline(const Meeting& meeting, const std::string& node, const UnformedGroup& group) {
   const std::string limit = FormatDuration(group.limit);
@@ -72,7 +78,7 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .whole_node_is_here = [this] { return formation_.arrived().WholeNodeIsHere(); },
            .on_failed = [this](const Error& error) { FailWith(error); }}) {}
 
-Joiner::~Joiner() = default;
+Joiner::~Joiner() { loop_.Cancel(descriptor_timer_); }
 
 void Joiner::Start() {
   std::array<uint8_t, sizeof request_.self.id> random{};
@@ -80,7 +86,30 @@ void Joiner::Start() {
   request_.self.id = std::bit_cast<uint64_t>(random);
   if (request_.kvs) request_.kvs->Wake();
   deadline_.Set(request_.timeouts.rendezvous);
+  WatchDescriptors();
   meeting_.Start();
+}
+
+void Joiner::WatchDescriptors() {
+  descriptor_timer_ =
+      loop_.After(request_.leader_patience / kChecksOfDescriptors, [this] { CheckDescriptors(); });
+}
+
+// Without one this process neither accepts nor opens a connection: other ranks would name those that wait for it, or the root.
+void Joiner::CheckDescriptors() {
+  const int problem = DescriptorProblem();
+  checks_without_descriptor_ = problem == 0 ? 0 : checks_without_descriptor_ + 1;
+  if (checks_without_descriptor_ == kChecksOfDescriptors) {
+    const int rank = request_.self.claims.front().rank;
+    return Fail({{Code::kSystem,
+                  fmt::format("{} cannot open a connection: {}", DescribeRank(rank, request_.self.node),
+                              ErrnoText(problem)),
+                  DescriptorLimitHint()},
+                 rank,
+                 -1,
+                 ""});
+  }
+  WatchDescriptors();
 }
 
 void Joiner::Attach(std::unique_ptr<net::FrameStream> upstream, std::string name) {
@@ -160,6 +189,7 @@ void Joiner::OnDeadline() {
 }
 
 void Joiner::OnFormed(FormedGroup group) {
+  loop_.Cancel(std::exchange(descriptor_timer_, 0));
   deadline_.Stop();
   meeting_.Stop();
   root_.Close();
@@ -191,6 +221,7 @@ Duration Joiner::TimeForLateRanks(bool from_above) const {
 
 void Joiner::Fail(Failure failure, bool from_above) {
   if (!on_done_ || notice_) return;
+  loop_.Cancel(std::exchange(descriptor_timer_, 0));
   const ArrivedRanks arrived = formation_.arrived();
   // Not the obstacle on its way to the root.
   if (const auto reported = Reported(); reported && !from_above && !arrived.root) failure = *reported;

@@ -73,6 +73,8 @@ class Joiner {
   void StartAgain();
   void OnRestart();
   void OnLeaderLost(const std::string& node);
+  void WatchDescriptors();
+  void CheckDescriptors();
   std::optional<Failure> Reported() const;
   void OpenStatusServer();
   void OnDeadline();
@@ -88,7 +90,9 @@ class Joiner {
   GroupFormation formation_;
   RootConnection root_;
   NodeMeeting meeting_;
-  Clock::time_point lost_at_;  // formation_.lost_leader(), if there is one
+  Clock::time_point lost_at_;          // formation_.lost_leader(), if there is one
+  int checks_without_descriptor_ = 0;  // in a row
+  net::EventLoop::TimerId descriptor_timer_ = 0;
   std::unique_ptr<StatusServer> status_server_;
   std::unique_ptr<FailureNotice> notice_;
 };

@@ -7,6 +7,8 @@
 #include "comm/rendezvous/join/joiner.h"
 #include "comm/rendezvous/link/names.h"
 #include "comm/rendezvous/link/node_listener.h"
+#include "comm/system/descriptor_room.h"
+#include "tests/comm/net/descriptor_limit.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::rendezvous {
@@ -52,6 +54,16 @@ TEST_F(JoinerFailureTest, AMissingLeaderIsNamedNotItsFollowers) {
   EXPECT_TRUE(group.AllRefusedWith(
       {Code::kDeadline, "the group did not form within 2s: 3/4 ranks; missing b: 1 (never connected)",
        kTimeoutHint}));
+}
+
+TEST_F(JoinerFailureTest, ARankWithoutDescriptorsIsNamed) {
+  Make({"a", "b"});
+  SetAll([](JoinRequest& request) { request.leader_patience = milliseconds(30); });
+  TestGroup group(loop, Without(0));
+  // Also those that this process closes are not free again.
+  const net::DescriptorLimit standard_ones(STDERR_FILENO + 1 - static_cast<int>(net::OpenDescriptors()));
+  EXPECT_TRUE(group.AllRefusedWith(
+      {Code::kSystem, "rank 1 on b cannot open a connection: Too many open files", DescriptorLimitHint()}));
 }
 
 TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
