@@ -13,9 +13,8 @@ namespace {
 
 constexpr Duration kFirstWord = std::chrono::seconds(2);
 constexpr Duration kNextWord = std::chrono::seconds(5);
-constexpr Duration kPatience = std::chrono::seconds(3);
-// The node may still be busy with another node that does not answer.
-constexpr Duration kPeerComes = std::chrono::seconds(30);
+// The node may still be busy with nodes that are slow or do not answer.
+constexpr Duration kPeerComes = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -107,7 +106,6 @@ Status LinkSurvey::Measure(NodeLinks& links) {
     if (!link) continue;
     socket::MeasureOptions options;
     options.bandwidth = options_.bandwidth;
-    options.patience = kPatience;
     options.peer_comes_by = Deadline::After(kPeerComes);
     options.stop_fd = group_.failure_fd();
     const bool leader = SpeakerOf(group_.roster(), meeting.node) > group_.rank();

@@ -49,7 +49,7 @@ class LinkSurvey {
   // BLOCKS: connects for at most options.connect and a second for each 256 nodes. It uses all of that time
   // only if a pair does not answer. Error: the group's failure, kSystem.
   Result<NodeLinks> Connect();
-  // BLOCKS until measured, at most 4 s a round and 30 s more. Adds to `links`; may be called again, on all
+  // BLOCKS until measured, at most 15 s a round and 60 s more. Adds to `links`; may be called again, on all
   // nodes alike, for a second measurement. Error: the group's failure.
   Status Measure(NodeLinks& links);
 

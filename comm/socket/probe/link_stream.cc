@@ -19,9 +19,18 @@ Status LinkStream::WaitFor(short events) {
   return {};
 }
 
+void LinkStream::set_patience(Duration patience, Deadline last) {
+  patience_ = patience;
+  last_ = last;
+  Renew();
+}
+
 Result<size_t> LinkStream::ReadSome(std::span<uint8_t> into) {
   const ssize_t got = recv(fd_, into.data(), into.size(), 0);
-  if (got > 0) return static_cast<size_t>(got);
+  if (got > 0) {
+    Renew();
+    return static_cast<size_t>(got);
+  }
   if (got == 0) return Fail(Code::kPeerLost, "the other end closed the connection");
   if (errno == EAGAIN || errno == EINTR) return size_t{0};
   return Fail(Code::kPeerLost, "{}", ErrnoText(errno));
@@ -29,7 +38,10 @@ Result<size_t> LinkStream::ReadSome(std::span<uint8_t> into) {
 
 Result<size_t> LinkStream::WriteSome(ByteView bytes) {
   const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  if (sent >= 0) return static_cast<size_t>(sent);
+  if (sent >= 0) {
+    Renew();
+    return static_cast<size_t>(sent);
+  }
   if (errno == EAGAIN || errno == EINTR) return size_t{0};
   return Fail(Code::kPeerLost, "{}", ErrnoText(errno));
 }

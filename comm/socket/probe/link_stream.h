@@ -15,7 +15,10 @@ class LinkStream {
   // `stop`: a descriptor that becomes readable when it is useless to go on (-1: none).
   LinkStream(int fd, int stop) : fd_(fd), stop_(stop) {}
 
-  void set_deadline(Deadline deadline) { deadline_ = deadline; }
+  void set_deadline(Deadline deadline) { deadline_ = last_ = deadline; }
+  // From now on the deadline is `patience` after the last byte that moved, and `last` at the latest.
+  void set_patience(Duration patience, Deadline last);
+  Deadline deadline() const { return deadline_; }
 
   // BLOCK until everything has moved. Error: kPeerLost (closed), kDeadline, kSystem.
   Status Read(std::span<uint8_t> into);
@@ -30,9 +33,13 @@ class LinkStream {
   Status WaitFor(short events);
 
  private:
+  void Renew() { deadline_ = Deadline::After(patience_).EarlierOf(last_); }
+
   const int fd_;
   const int stop_;
-  Deadline deadline_ = Deadline::After({});
+  Duration patience_ = Duration::max();
+  Deadline last_ = Deadline::After({});
+  Deadline deadline_ = last_;
 };
 
 }  // namespace muster::socket

@@ -54,9 +54,11 @@ Result<std::array<int64_t, 2>> ReadTwo(LinkStream& link) {
 }
 
 // The clock is taken from the quickest round trip: it bounds the error.
-Status LeadPings(LinkStream& link, LinkFigures& figures) {
+Status LeadPings(LinkStream& link, const MeasureOptions& options, LinkFigures& figures) {
+  const Deadline enough = Deadline::After(options.enough);
   std::vector<int64_t> round_trips;
-  for (int i = 0; i < kPings; ++i) {
+  int i = 0;
+  for (; i < kPings && (i == 0 || !enough.Expired()); ++i) {
     const auto began = Clock::now();
     const int64_t sent_at = WallClock();
     MUSTER_CHECK(WriteTwo(link, i, 0));
@@ -67,8 +69,14 @@ Status LeadPings(LinkStream& link, LinkFigures& figures) {
     }
     round_trips.push_back(took);
   }
-  std::ranges::nth_element(round_trips, round_trips.begin() + kPings / 2);
-  figures.round_trip_ns = round_trips[kPings / 2];
+  // The other end answers all of them in any case.
+  for (int rest = i; rest < kPings; ++rest) MUSTER_CHECK(WriteTwo(link, rest, 0));
+  for (int rest = i; rest < kPings; ++rest) {
+    MUSTER_TRY([[maybe_unused]] const auto answer, ReadTwo(link));
+  }
+  const auto middle = round_trips.begin() + i / 2;
+  std::ranges::nth_element(round_trips, middle);
+  figures.round_trip_ns = *middle;
   return WriteTwo(link, figures.round_trip_ns, -figures.clock_ahead_ns);
 }
 
@@ -90,8 +98,9 @@ class Stream {
       : link_(link), options_(options), chunk_(kChunkBytes + 1, kData) {}
 
   Result<uint64_t> Run() {
+    const Deadline enough = Deadline::After(options_.enough);
     uint64_t best = 0;
-    for (int burst = 0; burst < kBursts; ++burst) {
+    for (int burst = 0; burst < kBursts && (burst == 0 || !enough.Expired()); ++burst) {
       MUSTER_TRY(const uint64_t rate, Burst());
       best = std::max(best, rate);
     }
@@ -166,7 +175,7 @@ Status ReceiveStream(LinkStream& link, LinkFigures& figures) {
 }
 
 Status Measure(LinkStream& link, bool leader, const MeasureOptions& options, LinkFigures& figures) {
-  MUSTER_CHECK(leader ? LeadPings(link, figures) : AnswerPings(link, figures));
+  MUSTER_CHECK(leader ? LeadPings(link, options, figures) : AnswerPings(link, figures));
   if (!options.bandwidth) return {};
   for (const bool sends : {leader, !leader}) {
     MUSTER_CHECK(sends ? SendStream(link, options, figures) : ReceiveStream(link, figures));
@@ -184,11 +193,15 @@ Result<LinkFigures> MeasureLink(int fd, bool leader, const MeasureOptions& optio
     if (here.error().code != Code::kDeadline) return tl::unexpected<Error>(std::move(here).error());
     return Fail(Code::kDeadline, "it did not start the measurement");
   }
-  link.set_deadline(Deadline::After(options.patience));
+  const Deadline last = Deadline::After(options.longest);
+  link.set_patience(options.patience, last);
   LinkFigures figures;
   Status measured = Measure(link, leader, options, figures);
   if (measured) return figures;
   if (measured.error().code != Code::kDeadline) return tl::unexpected<Error>(std::move(measured).error());
+  if (last.Expired()) {
+    return Fail(Code::kDeadline, "its measurement did not end within {}", FormatDuration(options.longest));
+  }
   return WithHint(Fail(Code::kDeadline, "it connects, but data does not get through within {}",
                        FormatDuration(options.patience)),
                   "check that every hop lets packets as large as the MTU pass");

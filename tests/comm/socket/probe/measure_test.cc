@@ -9,6 +9,7 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/unique_fd.h"
+#include "comm/socket/probe/link_stream.h"
 
 namespace muster::socket {
 namespace {
@@ -28,7 +29,7 @@ MeasureOptions Options(bool bandwidth) {
   MeasureOptions options;
   options.bandwidth = bandwidth;
   options.bytes = 1 << 20;
-  options.patience = std::chrono::minutes(1);
+  options.patience = options.longest = std::chrono::minutes(1);
   options.peer_comes_by = Deadline::After(std::chrono::minutes(1));
   return options;
 }
@@ -128,6 +129,62 @@ TEST(MeasureLink, SaysThatDataDoesNotGetThrough) {
   EXPECT_EQ(measured.error(),
             (Error{Code::kDeadline, "it connects, but data does not get through within 50ms",
                    "check that every hop lets packets as large as the MTU pass"}));
+}
+
+TEST(MeasureLink, SaysThatItTakesTooLong) {
+  const Link link = MakeLink();
+  constexpr char kHere = 'h';
+  ASSERT_EQ(write(link.other.get(), &kHere, 1), 1);
+  MeasureOptions options = Options(true);
+  options.longest = std::chrono::milliseconds(50);
+  const auto measured = MeasureLink(link.leader.get(), true, options);
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error(), (Error{Code::kDeadline, "its measurement did not end within 50ms", ""}));
+}
+
+// A slow link: after `enough` the leader waits for no single answer.
+TEST(MeasureLink, EndsTheRoundTripsEarly) {
+  const Link link = MakeLink();
+  LinkStream other(link.other.get(), -1);
+  other.set_deadline(Deadline::After(std::chrono::minutes(1)));
+  MeasureOptions options = Options(false);
+  options.enough = {};
+  options.longest = std::chrono::seconds(10);
+  Result<LinkFigures> figures;
+  std::thread thread([&] { figures = MeasureLink(link.leader.get(), true, options); });
+  Bytes first(1 + 16);
+  Bytes rest(19 * 16);
+  Bytes result(16);
+  EXPECT_TRUE(other.Write(Bytes{'h'}) && other.Read(first) && other.Write(Bytes(16)));
+  EXPECT_TRUE(other.Read(rest) && other.Write(Bytes(19 * 16)) && other.Read(result));
+  thread.join();
+  ASSERT_TRUE(figures) << figures.error().message;
+  EXPECT_GT(figures->round_trip_ns, 0);
+}
+
+TEST(LinkStream, EveryByteRenewsTheDeadline) {
+  const Link link = MakeLink();
+  LinkStream stream(link.leader.get(), -1);
+  stream.set_patience(std::chrono::hours(1), Deadline::After(std::chrono::hours(2)));
+  Deadline before = stream.deadline();
+  ASSERT_TRUE(stream.Write(Bytes{'x'}));
+  EXPECT_GT(stream.deadline().when(), before.when());
+  before = stream.deadline();
+  std::array<uint8_t, 1> byte{};
+  EXPECT_EQ(stream.ReadSome(byte), size_t{0});
+  EXPECT_EQ(stream.deadline(), before);
+  ASSERT_EQ(write(link.other.get(), "x", 1), 1);
+  EXPECT_EQ(stream.ReadSome(byte), size_t{1});
+  EXPECT_GT(stream.deadline().when(), before.when());
+}
+
+TEST(LinkStream, ADeadlineIsNotRenewedBeyondTheLast) {
+  const Link link = MakeLink();
+  LinkStream stream(link.leader.get(), -1);
+  const Deadline last = Deadline::After(std::chrono::hours(1));
+  stream.set_patience(std::chrono::hours(2), last);
+  ASSERT_TRUE(stream.Write(Bytes{'x'}));
+  EXPECT_EQ(stream.deadline(), last);
 }
 
 TEST(MeasureLink, RefusesWhatIsNoMeasurement) {
