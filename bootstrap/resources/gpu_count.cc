@@ -36,16 +36,7 @@ bool IsNumbered(std::string_view name, std::string_view prefix) {
   return name.starts_with(prefix) && ParseInteger<int>(name.substr(prefix.size())).has_value();
 }
 
-// "0,1,MIG-5c6...": up to the first that is no device, as the vendors' libraries do.
-int NamedIn(std::string_view list) {
-  int count = 0;
-  for (const std::string_view device : Split(list, ',')) {
-    const std::string_view name = Trim(device);
-    if (name.empty() || name.starts_with('-') || name == "NoDevFiles") break;
-    ++count;
-  }
-  return count;
-}
+int NamedIn(std::string_view list) { return static_cast<int>(DevicesIn(list).size()); }
 
 class Counter {
  public:

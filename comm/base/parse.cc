@@ -115,4 +115,14 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
+std::vector<std::string_view> DevicesIn(std::string_view list) {
+  std::vector<std::string_view> devices;
+  for (const std::string_view device : Split(list, ',')) {
+    const std::string_view name = Trim(device);
+    if (name.empty() || name.starts_with('-') || name == "NoDevFiles") break;
+    devices.push_back(name);
+  }
+  return devices;
+}
+
 }  // namespace muster

@@ -24,4 +24,8 @@ std::string FormatSeconds(Duration duration);
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
 
+// The devices of a list such as CUDA_VISIBLE_DEVICES, "0,1,MIG-5c6...": up to the first that is none ("-1",
+// "NoDevFiles"), as the vendors' libraries do.
+std::vector<std::string_view> DevicesIn(std::string_view list);
+
 }  // namespace muster

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "bootstrap/check/findings/judge.h"
 #include "bootstrap/check/findings/units.h"
@@ -82,17 +84,19 @@ void WarnOfDifference(const Evidence& evidence, const std::string& code, const s
       {code, fmt::format("{} differs: {}", what, fmt::join(parts, "; ")), hint, Names(evidence, odd)});
 }
 
-// The only GPU that a process can use, if its name distinguishes GPUs of a node: "0" does not, since the
-// first GPU of every device cgroup has that name.
-std::string OnlyDevice(const RankFacts& facts) {
-  const std::string devices = facts.visible_devices.value_or("");
-  return devices.find(',') == std::string::npos && devices != "0" ? devices : std::string();
-}
+// The GPUs that the ranks of a node can use.
+struct NodeDevices {
+  std::set<std::string_view> named;
+  size_t users = 0;        // ranks with a GPU
+  bool all = false;        // a rank without CUDA_VISIBLE_DEVICES
+  bool node_wide = false;  // a list without "0", which is the first GPU in every device cgroup
 
-size_t VisibleDevices(const RankFacts& facts, const NodeFacts& node) {
-  if (!facts.visible_devices) return node.gpus;
-  return facts.visible_devices->empty() ? 0 : Split(*facts.visible_devices, ',').size();
-}
+  // Lists that may be those of device cgroups have the same names for different GPUs.
+  bool Crowded(size_t gpus) const {
+    const size_t visible = node_wide && !all ? named.size() : gpus;
+    return visible > 1 && visible < users;
+  }
+};
 
 }  // namespace
 
@@ -161,15 +165,20 @@ void JudgeDifferences(const Evidence& evidence, Verdict& verdict) {
 }
 
 void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
-  std::map<std::pair<int, std::string>, std::vector<int>> users;
-  std::vector<int> crowded;
+  std::map<std::pair<int, std::string_view>, std::vector<int>> users;
+  std::vector<NodeDevices> nodes(evidence.nodes.size());
   for (int rank = 0; rank < evidence.roster.size(); ++rank) {
     const int node = evidence.roster.NodeOf(rank);
-    const RankFacts& facts = evidence.ranks[static_cast<size_t>(rank)];
-    if (const std::string device = OnlyDevice(facts); !device.empty()) users[{node, device}].push_back(rank);
-    const size_t visible = VisibleDevices(facts, evidence.nodes[static_cast<size_t>(node)]);
-    const bool too_few = visible > 1 && visible < static_cast<size_t>(evidence.roster.LocalSize(node));
-    if (too_few && (crowded.empty() || crowded.back() != node)) crowded.push_back(node);
+    NodeDevices& of_node = nodes[static_cast<size_t>(node)];
+    const auto& visible = evidence.ranks[static_cast<size_t>(rank)].visible_devices;
+    const auto devices = DevicesIn(visible ? std::string_view(*visible) : std::string_view());
+    if (visible && devices.empty()) continue;
+    ++of_node.users;
+    of_node.all |= !visible;
+    of_node.named.insert(devices.begin(), devices.end());
+    const bool has_first = !visible || std::ranges::find(devices, "0") != devices.end();
+    of_node.node_wide |= !has_first;
+    if (devices.size() == 1 && !has_first) users[{node, devices.front()}].push_back(rank);
   }
   for (const auto& [device, ranks] : users) {
     if (ranks.size() < 2) continue;
@@ -180,9 +189,11 @@ void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
                                 "srun --gpus-per-task=1 gives each rank its own",
                                 {name}});
   }
+  std::vector<int> crowded;
+  for (size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes[node].Crowded(evidence.nodes[node].gpus)) crowded.push_back(static_cast<int>(node));
+  }
   if (crowded.empty()) return;
-  std::ranges::sort(crowded);
-  crowded.erase(std::unique(crowded.begin(), crowded.end()), crowded.end());
   std::vector<std::string> names = Names(evidence, crowded);
   verdict.warnings.push_back({"device_shared",
                               fmt::format("more ranks than visible GPUs on {}", FormatNodes(names)),

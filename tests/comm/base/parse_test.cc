@@ -73,5 +73,11 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_THAT(Split("", ','), testing::ElementsAre(""));
 }
 
+TEST(DevicesIn, EndsAtTheFirstThatIsNone) {
+  EXPECT_THAT(DevicesIn("0, MIG-5c6"), testing::ElementsAre("0", "MIG-5c6"));
+  EXPECT_THAT(DevicesIn("0,-1,1"), testing::ElementsAre("0"));
+  for (const char* none : {"", "-1", "NoDevFiles"}) EXPECT_THAT(DevicesIn(none), testing::IsEmpty()) << none;
+}
+
 }  // namespace
 }  // namespace muster

@@ -176,11 +176,42 @@ TEST(Judge, WarnsOfASharedDevice) {
               ElementsAre("device_shared: ranks 2,3 on gpu02 have the same GPU: CUDA_VISIBLE_DEVICES=1"));
 }
 
+// By rank, on one node with `gpus` device files.
+std::vector<std::string> DeviceWarnings(uint32_t gpus, const std::vector<std::string>& visible) {
+  Evidence evidence = SampleEvidence(1, static_cast<int>(visible.size()));
+  evidence.nodes[0].gpus = gpus;
+  for (size_t rank = 0; rank < visible.size(); ++rank) evidence.ranks[rank].visible_devices = visible[rank];
+  return Messages(Judge(evidence).warnings);
+}
+
 TEST(Judge, WarnsOfMoreRanksThanDevices) {
   Evidence evidence = SampleEvidence(2, 3);
+  for (NodeFacts& node : evidence.nodes) node.gpus = 2;
+  EXPECT_THAT(Messages(Judge(evidence).warnings),
+              ElementsAre("device_shared: more ranks than visible GPUs on gpu[01-02]"));
   for (RankFacts& rank : evidence.ranks) rank.visible_devices = "0,1";
   EXPECT_THAT(Messages(Judge(evidence).warnings),
               ElementsAre("device_shared: more ranks than visible GPUs on gpu[01-02]"));
+}
+
+TEST(Judge, ComparesTheRanksOfANodeWithTheGpusOfAllOfThem) {
+  EXPECT_THAT(DeviceWarnings(8, {"0,1", "2,3", "4,5", "6,7"}), IsEmpty());
+  const auto crowded = ElementsAre("device_shared: more ranks than visible GPUs on gpu01");
+  EXPECT_THAT(DeviceWarnings(8, {"2,3", "2,3", "2,3"}), crowded);
+  EXPECT_THAT(DeviceWarnings(8, {"GPU-a,GPU-b", "GPU-a,GPU-b", "GPU-a,GPU-b"}), crowded);
+}
+
+// "0,1" in a device cgroup may be two GPUs of each rank's own.
+TEST(Judge, WarnsNotOfListsThatMayBeThoseOfDeviceCgroups) {
+  EXPECT_THAT(DeviceWarnings(8, {"0,1", "0,1", "0,1"}), IsEmpty());
+  EXPECT_THAT(DeviceWarnings(0, {"0,1", "0,1", "0,1"}), IsEmpty());
+}
+
+TEST(Judge, RanksWithoutAGpuShareNone) {
+  for (const char* none : {"", "-1", "NoDevFiles"}) EXPECT_THAT(DeviceWarnings(8, {none, none}), IsEmpty());
+  EXPECT_THAT(DeviceWarnings(2, {"0,1", "-1", "-1"}), IsEmpty());
+  EXPECT_THAT(DeviceWarnings(8, {"2,-1,1", "2"}),
+              ElementsAre("device_shared: ranks 0,1 on gpu01 have the same GPU: CUDA_VISIBLE_DEVICES=2"));
 }
 
 }  // namespace
