@@ -131,6 +131,41 @@ MUTATIONS = {
         "  if (answer.kind > collected.best.kind) collected.best = answer;",
         "",
     ),
+    "answer_about_an_owner_names_the_rank_that_passes_it_on": (
+        "mistaken",
+        "comm/rendezvous/liveness",
+        "owner_inquiry.cc",
+        "collected.best = answer;",
+        "{ collected.best = answer; collected.best.rank = params_.links.children().Find(source)->ranks.front(); }",
+    ),
+    "roster_has_the_payload_of_one_rank_for_all": (
+        "merged",
+        "comm/rendezvous/roster",
+        "roster_builder.cc",
+        "seat.pid, seat.claim.payload, seat.first",
+        "seat.pid, seats_.front().claim.payload, seat.first",
+    ),
+    "descriptor_of_an_attempt_stays_open": (
+        "leaks descriptors",
+        "comm/rendezvous/link",
+        "root_dialer.cc",
+        "  attempt.connecting.Reset();",
+        "  static_cast<void>(attempt.connecting.Release());",
+    ),
+    "buffer_of_a_wait_is_not_freed": (
+        "leaks memory",
+        "comm/net",
+        "event_loop.cc",
+        "  std::array<epoll_event, 64> events{};",
+        "  auto& events = *new std::array<epoll_event, 64>();",
+    ),
+    "buffer_of_a_read_is_not_freed": (
+        "grows",
+        "comm/net",
+        "frame_stream.cc",
+        "  std::array<uint8_t, kReadBytes> chunk;",
+        "  Bytes& chunk = *new Bytes(kReadBytes);",
+    ),
 }
 
 def mutated_search(name):
