@@ -28,9 +28,9 @@ RunSteps RunVerdict::ProgramEnded(const EndedProgram& program, bool all_ended, C
   // Its connections had closed before.
   if (excused_.contains(program.rank)) return all_ended && may_report() ? ProgramsDone() : RunSteps{};
   const process::ChildExit& exit = program.exit;
-  const bool failed = !exit.ok() || lost_.contains(program.rank);
+  const bool failed = !exit.ok() || std::ranges::count(lost_, program.rank) > 0;
   // A leave message after a reported failure would let this process go with 0.
-  if (!may_report()) {
+  if (!may_report() || (failed && !request_.Explains(now) && AnotherFailedBefore(program.rank))) {
     if (failed && !failure_) failed_meanwhile_.push_back(program);
     return {};
   }
@@ -40,6 +40,11 @@ RunSteps RunVerdict::ProgramEnded(const EndedProgram& program, bool all_ended, C
   // A signal to a whole step or terminal reaches the program and its supervisor in either order.
   const bool may_be_asked = !request_.Explains(now) && process::AsksToEnd(exit.ShellStatus() - 128);
   return {may_be_asked ? RunStep::kReportSoon : RunStep::kReport};
+}
+
+bool RunVerdict::AnotherFailedBefore(int rank) const {
+  const auto first = std::ranges::find_if(lost_, [this](int lost) { return !IsExcused(lost); });
+  return first != lost_.end() && *first != rank;
 }
 
 RunSteps RunVerdict::Excuse(int rank, bool all_ended) {

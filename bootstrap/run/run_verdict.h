@@ -72,7 +72,7 @@ class RunVerdict {
   void EndsReported() { ends_received_ = true; }
   void Released() { released_ = true; }
   void LeftBehindOver() { left_behind_over_ = true; }
-  void Lost(int rank) { lost_.insert(rank); }
+  void Lost(int rank) { lost_.push_back(rank); }
   // Standard output or a log file could not be written.
   void OutputLost() { output_lost_ = true; }
   // The program of this rank failed while a map was at work, which goes on without it.
@@ -129,15 +129,17 @@ class RunVerdict {
   bool MayStartAgain() const { return failure_ && failure_->exit_status > 0 && !failure_->as_requested; }
 
  private:
+  // Its program closed its connections; its exit is awaited.
+  bool AnotherFailedBefore(int rank) const;
   bool done() const { return facts_.alone ? !facts_.expects_files || files_found_ : released_; }
 
   RunFacts facts_;
   RunPlace place_;
   process::EndRequest request_;
   Clock::time_point ended_at_{};  // the latest program
-  std::set<int> lost_;            // ranks whose program closed its connections without leaving the group
+  std::vector<int> lost_;         // ranks whose program closed its connections without leaving the group
   std::set<int> excused_;
-  std::vector<EndedProgram> failed_meanwhile_;  // while an earlier failure is on its way
+  std::vector<EndedProgram> failed_meanwhile_;  // while an earlier failure is on its way, or is due
   std::optional<EndedProgram> failed_program_;
   std::optional<rendezvous::Failure> failure_;
   std::optional<int> status_;

@@ -262,6 +262,7 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kReport:
       return ReportProgram();
     case RunStep::kReportSoon:
+      if (plane_) plane_->AwaitFailure(verdict_.failed_program()->rank, kSameSignalWithin);
       loop_->After(kSameSignalWithin, [this] { ReportProgram(); });
       return;
     case RunStep::kReportSignal:
@@ -378,17 +379,16 @@ void Supervisor::CheckFiles() {
 
 void Supervisor::ReportProgram() {
   if (verdict_.failure()) return;
-  const RankProgram& program = *programs_->Find(verdict_.failed_program()->rank);
   Report(FailureOfProgram(verdict_.place(), verdict_.request(), *verdict_.failed_program(),
-                          program.TailOfStderr(), Clock::now()));
+                          programs_->Find(verdict_.failed_program()->rank)->TailOfStderr(), Clock::now()));
 }
 
 void Supervisor::OnProgramLost(int rank) {
   verdict_.Lost(rank);
+  if (!verdict_.request().Explains(Clock::now())) plane_->AwaitFailure(rank, kExitStatusWithin);
   loop_->After(kExitStatusWithin, [this, rank] {
-    const RankProgram* program = programs_->Find(rank);
-    if (verdict_.may_report())
-      Report(FailureOfLost(verdict_.place(), rank, program != nullptr && program->exit()));
+    const RankProgram* program = verdict_.may_report() ? programs_->Find(rank) : nullptr;
+    if (program != nullptr) Report(FailureOfLost(verdict_.place(), rank, program->exit().has_value()));
   });
 }
 

@@ -211,6 +211,7 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
       return exchanges_.ReceiveFromChild(frame);
     case ControlType::kFailure:
     case ControlType::kFailureKnown:
+    case ControlType::kFailureDue:
       return failures_.ReceiveFromChild(source, frame);
     case ControlType::kLeave:
       if (const auto ranks = DecodeLeave(frame)) leaving_.Take(*ranks);

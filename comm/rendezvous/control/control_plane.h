@@ -93,6 +93,10 @@ class ControlPlane {
   }
   // This process's finding. The root decides whether it was the first.
   void Fail(const Failure& failure) { failures_.Fail(failure); }
+  // An own rank has failed; its finding follows within this time.
+  void AwaitFailure(int rank, Duration within) {
+    failures_.Await({rank, MillisecondsLeft(Deadline::After(within))});
+  }
   // The own ranks are done. on_released follows when no process needs this one: for most immediately, for a
   // leader when its node's ranks have left, for the root when all have.
   void Leave() { leaving_.Leave(); }

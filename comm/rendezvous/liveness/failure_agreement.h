@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/messages/messages.h"
@@ -16,13 +17,18 @@ class FailureAgreement {
   using Source = ChildLinks::Source;
 
   enum class Step {
-    kNothing,        // the group has failed already
+    kNothing,        // the group has failed already, or an earlier failure is due
     kAgree,          // no process is above: this failure is the first
     kPassUp,         // the root decides, as about the failure before
     kPassUpAndWait,  // the root decides; unconfirmed() is the first if no answer comes in time
   };
   // A failure that this process found, or a process below reports.
   Step Find(const Failure& failure, bool has_upstream);
+  // At the root: this rank has failed, and its failure is due; of several ranks the first counts. A failure on request
+  // is no consequence of it.
+  void Await(int rank) { due_.push_back(rank); }
+  // No longer. The first failure, if it has come meanwhile.
+  std::optional<Failure> StopAwaiting(int rank);
   // This process's finding that the root has not confirmed; null: none.
   const Failure* unconfirmed() const { return found_ && !failure_ ? &*found_ : nullptr; }
 
@@ -46,6 +52,8 @@ class FailureAgreement {
 
  private:
   std::optional<Failure> found_;  // passed up
+  std::vector<int> due_;
+  std::vector<Failure> held_;  // the first, and those of ranks that were due
   std::optional<Failure> failure_;
   bool from_parent_ = false;
   std::set<Source> unconfirmed_;

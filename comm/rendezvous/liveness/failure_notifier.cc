@@ -10,6 +10,8 @@ namespace {
 constexpr Duration kConfirmation = std::chrono::seconds(2);
 // The root does not wait longer than this for every process to confirm.
 constexpr Duration kAllKnowWithin = std::chrono::seconds(5);
+// A failure that is due travels longer than the message before it.
+constexpr Duration kLaterThanDue = std::chrono::milliseconds(300);
 
 }  // namespace
 
@@ -18,6 +20,20 @@ FailureNotifier::~FailureNotifier() {
   if (const Failure* own = failures_.unconfirmed()) links_.children().SendAll(Encode(*own));
   links_.loop().Cancel(confirmation_timer_);
   links_.loop().Cancel(give_up_timer_);
+  for (const net::EventLoop::TimerId timer : due_timers_) links_.loop().Cancel(timer);
+}
+
+void FailureNotifier::Await(const FailureDue& due) {
+  if (failure()) return;
+  if (links_.upstream() != nullptr) {
+    links_.SendUp(Encode(due));
+    return;
+  }
+  failures_.Await(due.rank);
+  due_timers_.push_back(
+      links_.loop().After(FromMilliseconds(due.milliseconds) + kLaterThanDue, [this, rank = due.rank] {
+        if (const auto first = failures_.StopAwaiting(rank)) Announce(*first);
+      }));
 }
 
 void FailureNotifier::Fail(const Failure& failure) {
@@ -73,7 +89,8 @@ void FailureNotifier::ReceiveFromParent(ByteView frame) {
 }
 
 void FailureNotifier::ReceiveFromChild(Source source, ByteView frame) {
-  if (ControlTypeOf(frame) != ControlType::kFailure) return Forget(source);
+  if (ControlTypeOf(frame) == ControlType::kFailureKnown) return Forget(source);
+  if (const auto due = DecodeFailureDue(frame)) return Await(*due);
   if (const auto failure = DecodeFailure(frame)) Fail(*failure);
 }
 

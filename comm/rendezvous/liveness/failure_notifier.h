@@ -1,7 +1,7 @@
 // Carries the group's first failure through the tree. A finding goes up, the root's decision (failure_agreement.h)
 // goes down, and each process confirms it once all below have.
 //
-//   up    Failure, FailureKnown       down  Failure, AllKnow
+//   up    FailureDue, Failure, FailureKnown       down  Failure, AllKnow
 //
 // Part of a ControlPlane, on its EventLoop; nothing blocks.
 #pragma once
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "comm/rendezvous/liveness/failure_agreement.h"
 #include "comm/rendezvous/messages/tree_links.h"
@@ -37,6 +38,8 @@ class FailureNotifier {
 
   // A finding of this process or of one below.
   void Fail(const Failure& failure);
+  // A failure of `rank` follows; until then none of another rank is the first.
+  void Await(const FailureDue& due);
   void ReceiveFromParent(ByteView frame);
   void ReceiveFromChild(Source source, ByteView frame);
   // Without the process above, this process decides.
@@ -55,6 +58,7 @@ class FailureNotifier {
   FailureAgreement failures_;
   net::EventLoop::TimerId confirmation_timer_ = 0;
   net::EventLoop::TimerId give_up_timer_ = 0;
+  std::vector<net::EventLoop::TimerId> due_timers_;
 };
 
 }  // namespace muster::rendezvous

@@ -96,6 +96,8 @@ void Fields(auto& wire, Is<Failure> auto& failure) {
        failure.logged_in);
 }
 
+void Fields(auto& wire, Is<FailureDue> auto& due) { wire(due.rank, due.milliseconds); }
+
 void Fields(auto& wire, Is<KeyedAllGather> auto& exchange) {
   wire(exchange.name, exchange.timeout_milliseconds, exchange.entries);
 }
@@ -113,7 +115,7 @@ void Fields(auto& wire, Is<RanksLost> auto& lost) {
 namespace {
 
 constexpr auto kFirstType = static_cast<uint8_t>(ControlType::kHello);
-constexpr auto kLastType = static_cast<uint8_t>(ControlType::kOrphanReport);
+constexpr auto kLastType = static_cast<uint8_t>(ControlType::kFailureDue);
 // Leaves room to add to it.
 constexpr std::chrono::hours kLongestWait(24 * 365 * 200);
 
@@ -146,6 +148,9 @@ Result<FormedGroup> DecodeRoster(ByteView frame) {
 
 Bytes Encode(const Failure& failure) { return EncodeFields(ControlType::kFailure, failure); }
 Result<Failure> DecodeFailure(ByteView frame) { return DecodeFrame<Failure>(frame, "failure"); }
+
+Bytes Encode(const FailureDue& due) { return EncodeFields(ControlType::kFailureDue, due); }
+Result<FailureDue> DecodeFailureDue(ByteView frame) { return DecodeFrame<FailureDue>(frame, "failure due"); }
 
 Bytes Encode(const KeyedAllGather& exchange, ControlType type) { return EncodeFields(type, exchange); }
 Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame) {

@@ -48,6 +48,7 @@ enum class ControlType : uint8_t {
   kTolerate,          // down: a map runs or has ended; while it runs, the end of a rank is no failure
   kRanksLost,         // up: ranks that ended meanwhile
   kOrphanReport,      // up, past a lost process: exit statuses of programs (exit_report.h)
+  kFailureDue,        // up: a rank has failed, and its Failure follows
 };
 
 // Of a peer that has proven itself: a roster of 100 000 ranks fits.
@@ -124,6 +125,14 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+// A rank has failed. Its failure follows within this time; one of another rank that comes meanwhile was later.
+struct FailureDue {
+  int rank = -1;
+  uint64_t milliseconds = 0;
+
+  friend bool operator==(const FailureDue&, const FailureDue&) = default;
+};
+
 struct KeyedAllGather {
   std::string name;
   uint64_t timeout_milliseconds = 0;           // time for which its first contributor waits for all
@@ -173,6 +182,7 @@ struct RanksLost {
 Bytes Encode(const Hello& hello);
 Bytes Encode(const FormedGroup& group);
 Bytes Encode(const Failure& failure);
+Bytes Encode(const FailureDue& due);
 Bytes Encode(const KeyedAllGather& exchange, ControlType type);  // kKeyedAllGather or kKeyedAllGathered
 Bytes Encode(const Acceptance& acceptance);
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
@@ -192,6 +202,7 @@ Duration FromMilliseconds(uint64_t milliseconds);
 Result<Hello> DecodeHello(ByteView frame);
 Result<FormedGroup> DecodeRoster(ByteView frame);
 Result<Failure> DecodeFailure(ByteView frame);
+Result<FailureDue> DecodeFailureDue(ByteView frame);
 Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame);
 Result<Acceptance> DecodeAccepted(ByteView frame);
 Result<uint64_t> DecodeJobEnd(ByteView frame);

@@ -32,13 +32,14 @@ __wrap__ZN6muster10rendezvous13ControlTypeOfESt4spanIKhLm18446744073709551615EE(
 namespace muster::simulation {
 namespace {
 
-constexpr std::array<std::string_view, 30> kNames = {
+constexpr std::array<std::string_view, 31> kNames = {
     "?",          "Hello",         "Accepted", "Later",          "Roster",
     "Failure",    "FailureKnown",  "AllKnow",  "KeyedAllGather", "KeyedAllGathered",
     "Leave",      "Released",      "Retired",  "Heartbeat",      "Adopt",
     "Adopted",    "Survey",        "Surveyed", "Late",           "GroupStatus",
     "OwnerAsked", "OwnerAnswered", "Ended",    "JobEnd",         "Versions",
-    "ToRoot",     "ToRank",        "Tolerate", "RanksLost",      "OrphanReport"};
+    "ToRoot",     "ToRank",        "Tolerate", "RanksLost",      "OrphanReport",
+    "FailureDue"};
 
 std::string_view NameOf(Process::Phase phase) {
   switch (phase) {

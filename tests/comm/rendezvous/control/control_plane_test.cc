@@ -74,6 +74,26 @@ TEST_F(ControlPlaneTest, OfTwoFailuresTheRootChoosesOneForAll) {
   EXPECT_TRUE(group->AllToldOf(rank(0).failures.front().error));
 }
 
+// The failure of another rank is perhaps a consequence of it.
+TEST_F(ControlPlaneTest, AFailureThatIsDueIsTheFirst) {
+  Form();
+  const Failure first{{Code::kInternal, "of 3", ""}, 3, -1, ""};
+  rank(3).plane().AwaitFailure(3, seconds(30));
+  ASSERT_TRUE(Exchange());
+  rank(0).plane().Fail({{Code::kInternal, "of 0", ""}, 0, -1, ""});
+  EXPECT_TRUE(rank(0).failures.empty());
+  rank(3).plane().Fail(first);
+  EXPECT_TRUE(group->AllToldOf(first.error));
+}
+
+TEST_F(ControlPlaneTest, AFailureThatIsDueAndDoesNotComeOnlyDelaysTheNext) {
+  Form();
+  rank(3).plane().AwaitFailure(3, milliseconds(1));
+  ASSERT_TRUE(Exchange());
+  rank(0).plane().Fail({{Code::kInternal, "of 0", ""}, 0, -1, ""});
+  EXPECT_TRUE(group->AllToldOf({Code::kInternal, "of 0", ""}));
+}
+
 TEST_F(ControlPlaneTest, EveryoneKnowsWhenTheLastWasTold) {
   Form();
   rank(0).plane().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});

@@ -45,6 +45,36 @@ INSTANTIATE_TEST_SUITE_P(All, FailureFound,
                                          Finding{"Confirmed", true, true, true, Step::kNothing, -1}),
                          [](const auto& given) { return given.param.name; });
 
+// The failure of 3 comes while others are due.
+TEST(FailureAgreement, AFailureThatIsDueComesFirst) {
+  FailureAgreement failures;
+  failures.Await(1);
+  failures.Await(2);
+  EXPECT_EQ(failures.Find(Of(3), false), Step::kNothing);
+  EXPECT_EQ(failures.Find(Of(2), false), Step::kNothing) << "its failure was the second";
+  EXPECT_EQ(failures.Find(Of(1), false), Step::kAgree);
+}
+
+TEST(FailureAgreement, AFailureThatDoesNotComeIsNotAwaited) {
+  FailureAgreement failures;
+  failures.Await(1);
+  failures.Await(2);
+  failures.Find(Of(3), false);
+  failures.Find(Of(4), false);
+  failures.Find(Of(2), false);
+  EXPECT_EQ(failures.StopAwaiting(1), Of(2));
+  EXPECT_EQ(failures.StopAwaiting(2), Of(3)) << "the first that came";
+  EXPECT_EQ(failures.Find(Of(4), false), Step::kAgree);
+}
+
+TEST(FailureAgreement, AFailureOnRequestAwaitsNoOther) {
+  FailureAgreement failures;
+  failures.Await(1);
+  Failure requested = Of(3);
+  requested.as_requested = true;
+  EXPECT_EQ(failures.Find(requested, false), Step::kAgree);
+}
+
 TEST(FailureAgreement, TheFirstStays) {
   FailureAgreement failures;
   EXPECT_TRUE(failures.Agree(Of(1), false, {7}));

@@ -98,7 +98,7 @@ TEST(Messages, ANodesPartiesShareWhatIsTheSame) {
 TEST(Messages, TheTypeIsTheFirstByte) {
   for (int value = 0; value < 256; ++value) {
     const Bytes frame = {static_cast<uint8_t>(value)};
-    EXPECT_EQ(ControlTypeOf(frame).has_value(), value >= 1 && value <= 29) << value;
+    EXPECT_EQ(ControlTypeOf(frame).has_value(), value >= 1 && value <= 30) << value;
   }
   EXPECT_FALSE(ControlTypeOf({}));
   EXPECT_EQ(EncodeBare(ControlType::kHeartbeat), Bytes{13});

@@ -135,6 +135,8 @@ TEST(WireFormat, OrphanReport) {
             "00");
 }
 
+TEST(WireFormat, FailureDue) { EXPECT_EQ(Hex(Encode(FailureDue{5, 200})), "1e05000000c800000000000000"); }
+
 TEST(WireFormat, Owner) {
   EXPECT_EQ(Hex(Encode(OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1})),
             "1407000000000000000800000031302e312e322e33409c07000000666430303a3a3148ee01000000");

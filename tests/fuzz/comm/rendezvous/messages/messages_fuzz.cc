@@ -270,6 +270,11 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
       return CheckValue<rendezvous::RanksLost>({ranks, source.Text(), source.Flag(), source.Number()},
                                                rendezvous::DecodeRanksLost, muster::rendezvous::Encode);
     }
+    case rendezvous::ControlType::kFailureDue: {
+      const int rank = source.Number();
+      return CheckValue<rendezvous::FailureDue>({rank, source.Integer<uint64_t>()},
+                                                rendezvous::DecodeFailureDue, muster::rendezvous::Encode);
+    }
     default:
       Require(rendezvous::FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
               "a time on the wire is none before now");
@@ -326,6 +331,9 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
     case rendezvous::ControlType::kOrphanReport:
       return CheckFrame<rendezvous::OrphanReport>(frame, rendezvous::DecodeOrphanReport,
                                                   muster::rendezvous::Encode);
+    case rendezvous::ControlType::kFailureDue:
+      return CheckFrame<rendezvous::FailureDue>(frame, rendezvous::DecodeFailureDue,
+                                                muster::rendezvous::Encode);
     case rendezvous::ControlType::kVersions:
       return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::rendezvous::Encode);
     case rendezvous::ControlType::kOwnerAnswered:
