@@ -14,6 +14,18 @@ bool SameWorld(const RankTuple& a, const RankTuple& b) {
   return a.rank == b.rank && a.world_size == b.world_size;
 }
 
+// Equal numbers may be those of another launch.
+bool HasNonceOf(const Environment& start, const Launcher& launcher, const Environment& environment) {
+  return launcher.nonce.empty() || start.Get(launcher.nonce) == environment.Get(launcher.nonce);
+}
+
+// The variables with which the process that SLURM_TASK_PID names was started; null: unknown.
+const Environment* StartOfSlurmTask(const Environment& environment) {
+  if (!environment.live()) return nullptr;
+  const auto task = environment.GetCount("SLURM_TASK_PID");
+  return task && *task == environment.process()->pid ? &environment : environment.process()->slurm_task.get();
+}
+
 // Two tuples and the rows of their launchers.
 class Pair {
  public:
@@ -56,6 +68,7 @@ class Pair {
                                const Launcher& anchor) const {
     const Environment* start = StartOf(anchor);
     if (start == nullptr || launcher.name.empty()) return std::nullopt;
+    if (!HasNonceOf(*start, launcher, environment_)) return false;
     const Probed then = launcher.Probe(*start, {});
     const auto* candidate = std::get_if<Candidate>(&then);
     return candidate != nullptr && SameWorld(candidate->tuple, tuple) && candidate->tuple.job == tuple.job;
@@ -119,11 +132,19 @@ Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment
 }
 
 bool IsOlderThanTheTask(const Launcher& launcher, const Environment& environment) {
-  const auto task = environment.live() ? environment.process()->slurm_task : nullptr;
+  const Environment* task = StartOfSlurmTask(environment);
   if (task == nullptr || launcher.role == LauncherRole::kSlurm) return false;
-  return std::ranges::all_of(VariablesOf(launcher), [&](std::string_view variable) {
-    return task->Get(variable) == environment.Get(variable);
-  });
+  return HasNonceOf(*task, launcher, environment) &&
+         std::ranges::all_of(VariablesOf(launcher), [&](std::string_view variable) {
+           return task->Get(variable) == environment.Get(variable);
+         });
+}
+
+bool IsOfTheSubmitter(const Launcher& launcher, const Environment& environment) {
+  // A step without a part of its variables resembles a batch script: there, those of srun's plugins are its own.
+  if (launcher.seen_in_steps && (!environment.live() || environment.process()->slurm_step.empty()))
+    return false;
+  return environment.Has(launcher.nonce) && IsOlderThanTheTask(launcher, environment);
 }
 
 }  // namespace muster::resolve

@@ -29,4 +29,8 @@ Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment
 // inside the task.
 bool IsOlderThanTheTask(const Launcher& launcher, const Environment& environment);
 
+// In a batch script or another process of a Slurm job that is no task: sbatch passed the launcher's variables on from the
+// process that submitted the job. False also for a launcher of which two launches may have equal variables.
+bool IsOfTheSubmitter(const Launcher& launcher, const Environment& environment);
+
 }  // namespace muster::resolve

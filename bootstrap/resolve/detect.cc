@@ -31,6 +31,7 @@ class Resolver {
  private:
   void ProbeAll(std::string_view forced);
   void DropWhatMusterLeft();
+  void DropWhatTheSubmitterHad();
   Entry* Find(std::string_view name);
   Entry* Find(LauncherRole role);
   Outcome RunForced(std::string_view name);
@@ -106,6 +107,17 @@ void Resolver::DropWhatMusterLeft() {
   surroundings_.master_is_ours = false;
 }
 
+// A rank of a training that submits its evaluation is a rank of the training alone.
+void Resolver::DropWhatTheSubmitterHad() {
+  if (!allocation_ || !std::holds_alternative<Absent>(Find(LauncherRole::kSlurm)->probed)) return;
+  for (Entry& entry : entries_) {
+    if (!IsOfTheSubmitter(*entry.launcher, environment_)) continue;
+    if (entry.launcher->NamesMaster()) surroundings_.master_is_ours = false;
+    entry.probed = Absent{"left over from the process that submitted this job: " + entry.reason, true};
+    SetFirstVerdict(entry);
+  }
+}
+
 Entry* Resolver::Find(std::string_view name) {
   for (Entry& entry : entries_) {
     if (entry.name() == name) return &entry;
@@ -159,6 +171,7 @@ Outcome Resolver::RunForced(std::string_view name) {
 
 Outcome Resolver::RunAuto() {
   ProbeAll({});
+  DropWhatTheSubmitterHad();
   Entry* winner = ProvenByProcess();
   const bool proven = winner != nullptr;
   if (!proven) {
@@ -306,7 +319,8 @@ bool Resolver::Disagrees(const Entry& claim, const Entry& winner) const {
   const Incomplete& incomplete = *claim.incomplete();
   if (!incomplete.rank && !incomplete.size) return false;
   if (claim.launcher->inherited && StartsProcesses(*winner.launcher)) return false;
-  if (incomplete.foreign_to_slurm && winner.role() == LauncherRole::kSlurm) return true;
+  if (incomplete.foreign_to_slurm && winner.role() == LauncherRole::kSlurm)
+    return !IsOlderThanTheTask(*claim.launcher, environment_);
   const auto fits = [&](const Candidate& candidate) {
     return (!incomplete.rank || *incomplete.rank == candidate.tuple.rank) &&
            (!incomplete.size || *incomplete.size == candidate.tuple.world_size);

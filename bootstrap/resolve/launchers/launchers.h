@@ -57,6 +57,7 @@ struct Launcher {
   std::string_view node = {};
   std::span<const std::string_view> others = {};  // what else its probe reads, beside a master's address
   std::string_view note = {};                     // about these variables, for users
+  std::string_view nonce = {};                    // a variable that has another value in each launch
   LauncherRole role = LauncherRole::kLauncher;
 
   // ---- what programs below it inherit. The job, the step, the node and the CPUs are true of each rank and stay.

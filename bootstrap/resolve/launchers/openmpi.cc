@@ -61,6 +61,7 @@ constinit const Launcher kOpenmpiLauncher{
     .documented = "Horovod (MPI); AzureML's MPI distribution; SageMaker",
     .tuple = kVariables,
     .others = kOthers,
+    .nonce = "PMIX_NAMESPACE",
     .per_rank = kPerRank,
     .meets = Meets::kJobThenPmix,
     // Random per mpirun; the job id alone is a hash of 16 bits.

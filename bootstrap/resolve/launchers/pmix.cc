@@ -122,6 +122,7 @@ constinit const Launcher kPmixLauncher{
     .note =
         "`PMIX_JOB_SIZE`, `PMIX_LOCAL_PEERS`, `PMIX_LOCAL_SIZE` and `PMIX_NUM_NODES` come from its PMIx "
         "server",
+    .nonce = "PMIX_NAMESPACE",
     .per_rank = kPerRank,
     .meets = Meets::kPmix,
     .inherited = true,

@@ -59,6 +59,7 @@ constinit const Launcher kTorchrunLauncher{
     .documented = "SageMaker; Kubeflow PyTorchJob v1, Trainer v2",
     .tuple = kTorchrunVariables,
     .others = kOthers,
+    .nonce = "TORCHELASTIC_ERROR_FILE",  // in a new directory
     .per_rank = kPerRank,
     .removed = kRemoved,
     .meets = Meets::kMaster,

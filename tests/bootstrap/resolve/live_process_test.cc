@@ -243,6 +243,61 @@ TEST(LiveProcess, OfABatchScriptRefusesAMalformedVariableThatItStartedWith) {
   EXPECT_EQ(MustResolve(below_the_shell("WORLD_SIZE=\n", Hydra(1, 2, 1, 2))).tuple.launcher, "hydra");
 }
 
+// A rank of a training submits its evaluation with sbatch, which passes all variables on.
+TEST(LiveProcess, OfABatchScriptIsNoRankOfTheLaunchThatSubmittedIt) {
+  const std::string torchrun = Torchrun(0, 2, 0, 2, 0, 1) + "TORCHELASTIC_ERROR_FILE=/tmp/a/0\n";
+  const std::string pmix = "PMIX_RANK=3\nPMIX_NAMESPACE=prterun-n1-4@1\n";
+  for (const std::string& leaked : {torchrun, Openmpi(3, 8, 3, 8), pmix}) {
+    for (const pid_t pid : {pid_t{410}, pid_t{400}}) {
+      auto process = Live(pid, 400);
+      if (pid != 400) process.slurm_task = Started(OneTaskScript() + leaked);
+      process.slurm_step = "10.batch";
+      const Resolution one = MustResolve(Env(OneTaskScript() + leaked).AsProcess(process));
+      EXPECT_EQ(one.tuple.launcher, "none") << leaked;
+      EXPECT_EQ(one.tuple.world_size, 1);
+      EXPECT_EQ(one.tuple.master, std::nullopt);
+    }
+    const std::string script = BatchScript() + leaked;
+    auto process = Live(410, 400);
+    process.slurm_task = Started(script);
+    process.slurm_step = "9.batch";
+    const Refusal refusal = MustRefuse(Env(script).AsProcess(process));
+    EXPECT_EQ(refusal.error.message,
+              "this is the batch script of Slurm job 9 (4 tasks on n[1-2]), not one of its tasks");
+    EXPECT_THAT(refusal.considered,
+                Contains(AllOf(Field(&Considered::verdict, "leak"),
+                               Field(&Considered::reason,
+                                     StartsWith("left over from the process that submitted this job: ")))));
+  }
+}
+
+// Rank 0 of the training and rank 0 of the evaluation have the same numbers.
+TEST(LiveProcess, IsARankOfTheLaunchInsideThoughTheSubmitterHadEqualNumbers) {
+  const auto torchrun = [](const std::string& directory) {
+    return Torchrun(0, 2, 0, 2, 0, 1) + "TORCHELASTIC_ERROR_FILE=" + directory + "\n";
+  };
+  const Resolution in_script =
+      MustResolve(BelowTask(OneTaskScript() + torchrun("/tmp/b/0"), OneTaskScript() + torchrun("/tmp/a/0")));
+  EXPECT_EQ(in_script.tuple.launcher, "torchrun");
+  EXPECT_EQ(in_script.tuple.world_size, 2);
+  const std::string task = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n";
+  const Resolution in_step = MustResolve(BelowTask(task + torchrun("/tmp/b/0"), task + torchrun("/tmp/a/0")));
+  EXPECT_EQ(in_step.tuple.launcher, "torchrun");
+  EXPECT_EQ(in_step.tuple.world_size, 2);
+  EXPECT_EQ(MustResolve(BelowTask(task + torchrun("/tmp/a/0"), task + torchrun("/tmp/a/0"))).tuple.launcher,
+            "slurm");
+}
+
+TEST(LiveProcess, OfAStepIsNotRefusedForAPmixRankOfItsSubmitter) {
+  const std::string task = OneTaskANode(4, 1) + "SLURM_TASK_PID=4711\n";
+  const std::string leaked = Openmpi(3, 8, 3, 8);
+  const Resolution resolution = MustResolve(BelowTask(task + leaked, task + leaked));
+  EXPECT_EQ(resolution.tuple.launcher, "slurm");
+  EXPECT_EQ(resolution.tuple.rank, 1);
+  EXPECT_EQ(MustRefuse(BelowTask(task + "PMIX_RANK=3\nPMIX_NAMESPACE=77\n", task)).error.message,
+            "PMIX_RANK=3 is set, but slurm gives rank 1 of 4 (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4)");
+}
+
 // srun sets the variables of the job to those of the step, in every layout.
 TEST(LiveProcess, OfAStepOfOneIsItsTaskIfNoSlurmstepdIsVisible) {
   const auto launcher = [](const Environment& environment) {
