@@ -29,6 +29,15 @@ constexpr Sign kCounts[] = {
     {"PBS", "PBS_NUM_NODES"}, {"Cobalt", "COBALT_PARTSIZE"}, {"Grid Engine", "NHOSTS", "PE_HOSTFILE"}};
 constexpr Sign kLsf{"LSF", "LSB_MCPU_HOSTS"};
 
+// Managers that start one process on each of several nodes: the process's number, and beside it how many they are.
+constexpr Sign kPeers[] = {{"AWS Batch", "AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES"},
+                           {"SkyPilot", "SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"},
+                           {"Volcano", "VC_TASK_INDEX", "VC_WORKER_NUM"},
+                           {"Beaker", "BEAKER_REPLICA_RANK", "BEAKER_REPLICA_COUNT"},
+                           {"HTCondor", "_CONDOR_PROCNO", "_CONDOR_NPROCS"},
+                           {"PaddlePaddle", "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"},
+                           {"JAX", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES"}};
+
 struct HostFile {
   size_t lines = 0;  // of slots, or of hosts; 0: there is none that can be read
   size_t hosts = 0;
@@ -128,6 +137,16 @@ std::optional<TaskNumber> NumberOfTask(const Environment& environment) {
   // One slot has one task, whatever its number: `pbsdsh -n 0`, and ssh by way of the batch system.
   const int task = number("PBS_TASKNUM");
   if (task > 1 && HostFileOf(environment, "PBS").lines != 1) return TaskNumber{"PBS", "PBS_TASKNUM", task};
+  return std::nullopt;
+}
+
+std::optional<Peer> PeerOfOthers(const Environment& environment) {
+  for (const Sign& sign : kPeers) {
+    const auto number = environment.GetCount(sign.variable);
+    const auto count = environment.GetCount(sign.beside);
+    if (!number || !*number || !count || !*count || **count <= 1) continue;
+    return Peer{sign.manager, sign.variable, **number, sign.beside, **count};
+  }
   return std::nullopt;
 }
 

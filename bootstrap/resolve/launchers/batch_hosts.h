@@ -29,6 +29,17 @@ struct TaskNumber {
 };
 std::optional<TaskNumber> NumberOfTask(const Environment& environment);
 
+// One of the processes that a manager starts on several nodes, where no launcher makes them ranks. Not read: the number of a
+// process that is the only one.
+struct Peer {
+  std::string_view manager;
+  std::string_view variable;
+  int number = 0;
+  std::string_view count_variable;
+  int count = 0;
+};
+std::optional<Peer> PeerOfOthers(const Environment& environment);
+
 // Why there may be more ranks or hosts than one, if neither of the above shows them.
 std::vector<std::string> DoubtsOfOne(const Environment& environment);
 

@@ -18,6 +18,15 @@ std::optional<Incomplete> PartOfMore(const Environment& environment) {
                        fmt::format("give --rank and --world-size, or set RANK and WORLD_SIZE; {}", kAlone)},
                       task->variable};
   }
+  if (const auto peer = PeerOfOthers(environment)) {
+    return Incomplete{
+        {Code::kNotLaunched,
+         fmt::format("{}={} is a process of {}, one of {}={}, and no launcher started it as a rank",
+                     peer->variable, peer->number, peer->manager, peer->count_variable, peer->count),
+         fmt::format("give --rank {} --world-size {} --endpoint HOST:PORT, with the host of rank 0; {}",
+                     peer->number, peer->count, kAlone)},
+        std::string(peer->variable)};
+  }
   const auto hosts = HostsOfJob(environment);
   if (!hosts) return std::nullopt;
   return Incomplete{

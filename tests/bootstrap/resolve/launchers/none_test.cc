@@ -97,6 +97,34 @@ TEST(AHostFileThatCannotBeRead, IsNamed) {
   EXPECT_THAT(MustResolve(Env("PBS_NODEFILE=/nowhere")).warnings, IsEmpty());
 }
 
+// A manager starts the same command on each node: a world of one on all of them is wrong results without a message.
+TEST(OneOfSeveralProcesses, IsNoWorldOfOne) {
+  struct Row {
+    std::string manager;
+    std::string number;
+    std::string count;
+  };
+  for (const Row& row : {Row{"AWS Batch", "AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES"},
+                         Row{"SkyPilot", "SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"},
+                         Row{"Volcano", "VC_TASK_INDEX", "VC_WORKER_NUM"},
+                         Row{"Beaker", "BEAKER_REPLICA_RANK", "BEAKER_REPLICA_COUNT"},
+                         Row{"HTCondor", "_CONDOR_PROCNO", "_CONDOR_NPROCS"},
+                         Row{"PaddlePaddle", "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"},
+                         Row{"JAX", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES"}}) {
+    const std::string text = fmt::format("{}=1\n{}=4\n", row.number, row.count);
+    EXPECT_EQ(
+        MustRefuse(Env(text)).error,
+        (Error{Code::kNotLaunched,
+               fmt::format("{}=1 is a process of {}, one of {}=4, and no launcher started it as a rank",
+                           row.number, row.manager, row.count),
+               "give --rank 1 --world-size 4 --endpoint HOST:PORT, with the host of rank 0; for a world of "
+               "one: MUSTER_LAUNCHER=none"}));
+    EXPECT_EQ(MustResolve(Env(text), {.launcher = "none"}).tuple.world_size, 1);
+    EXPECT_EQ(MustResolve(Env(text + Bare(1, 4, 0))).tuple.launcher, "torch-env");
+    EXPECT_EQ(MustResolve(Env(fmt::format("{}=0\n{}=1\n", row.number, row.count))).tuple.launcher, "none");
+  }
+}
+
 // sbatch and srun have the counterpart of each.
 TEST(SeveralHosts, AreAnAllocation) {
   const auto refusal = [](const std::string& text) { return MustRefuse(Env(text)); };
