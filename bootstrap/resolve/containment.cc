@@ -90,6 +90,9 @@ class Pair {
   // One process of the outer launch for each node of the inner one. If the sizes are equal too, other ranks
   // mean a stale tuple, unless the inner launcher numbers its nodes as they arrive.
   bool CarriesNodes() const {
+    // Ray counts no nodes.
+    if (of_inner_.orders_nodes && !inner_.num_nodes && inner_.node_rank)
+      return *inner_.node_rank < outer_.world_size && outer_.world_size < inner_.world_size;
     if (outer_.world_size != inner_.num_nodes) return false;
     return outer_.world_size != inner_.world_size || of_inner_.orders_nodes;
   }

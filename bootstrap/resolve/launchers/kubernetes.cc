@@ -10,7 +10,8 @@ namespace {
 
 // A program in the pod counts its own processes or nodes.
 bool IsAnothers(const Environment& environment) {
-  for (const char* name : {"RANK", "LOCAL_RANK", "TORCHELASTIC_RUN_ID", "PET_NODE_RANK", "PET_NNODES"}) {
+  for (const char* name : {"RANK", "LOCAL_RANK", "TORCHELASTIC_RUN_ID", "PET_NODE_RANK", "PET_NNODES",
+                           "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     if (environment.Has(name)) return true;
   }
   return false;

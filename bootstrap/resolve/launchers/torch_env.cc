@@ -37,6 +37,8 @@ Probed ProbeTorchEnv(const Environment& environment, const ProbeContext& context
     if (environment.Has("CROSS_RANK") && environment.Has("LOCAL_RANK")) {
       return Absent{"RANK is DeepSpeed's"};
     }
+    if (std::holds_alternative<Candidate>(kRayLauncher.Probe(environment, {})))
+      return Absent{"RANK is Ray's"};
     if (!environment.Has("RANK")) return WorldSizeAlone(environment);
   }
   Probed probed = ProbeTorchRow(environment, {.name = "torch-env", .variables = Variables(environment)});

@@ -298,6 +298,19 @@ TEST(LiveProcess, OfAStepIsNotRefusedForAPmixRankOfItsSubmitter) {
             "PMIX_RANK=3 is set, but slurm gives rank 1 of 4 (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4)");
 }
 
+// `mpiexec -ppn 1 ray start`: Ray orders the nodes itself.
+TEST(LiveProcess, OfRayIsItsWorkerBelowTheLauncherOfItsDaemons) {
+  const std::string worker =
+      "RAY_JOB_ID=1\nRANK=1\nWORLD_SIZE=16\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=4\nNODE_RANK=0\nMASTER_ADDR=n1\n"
+      "MASTER_PORT=29500\n";
+  for (const int daemon : {0, 1, 3}) {
+    EXPECT_EQ(MustResolve(Env(Hydra(daemon, 4, 0, 1) + worker)).tuple.launcher, "ray") << daemon;
+    EXPECT_EQ(MustResolve(Env(OneTaskANode(4, daemon) + worker)).tuple.launcher, "ray") << daemon;
+  }
+  // As many daemons as ranks are none of Ray's.
+  EXPECT_EQ(MustRefuse(Env(Hydra(3, 16, 0, 1) + worker)).error.code, Code::kBadEnvironment);
+}
+
 // srun sets the variables of the job to those of the step, in every layout.
 TEST(LiveProcess, OfAStepOfOneIsItsTaskIfNoSlurmstepdIsVisible) {
   const auto launcher = [](const Environment& environment) {
