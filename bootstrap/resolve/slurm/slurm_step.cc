@@ -41,7 +41,10 @@ Result<std::optional<std::string>> WhyNotTheseNodes(const Environment& environme
     return fmt::format("SLURMD_NODENAME={} is not in SLURM_STEP_NODELIST={}", *node, text);
   }
   MUSTER_TRY(const Names job, NodesOfJob(environment));
-  if (job.empty()) return std::nullopt;
+  // A slurmstepd of this very step is above (WhyNotBelow): the list is that of a shell of another job with `srun --jobid`, or
+  // older than the job's growth.
+  const bool is_proven = environment.live() && !environment.process()->slurm_step.empty();
+  if (job.empty() || is_proven) return std::nullopt;
   for (const std::string& name : step) {
     if (job.count(name) == 0) {
       return fmt::format("{} of SLURM_STEP_NODELIST={} is not a node of this job (SLURM_JOB_NODELIST={})",

@@ -298,6 +298,17 @@ TEST(LiveProcess, OfAStepIsNotRefusedForAPmixRankOfItsSubmitter) {
             "PMIX_RANK=3 is set, but slurm gives rank 1 of 4 (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4)");
 }
 
+// `srun --jobid=9` from a shell of job 8, or a job that grew: srun leaves the job's list as it is.
+TEST(LiveProcess, OfAStepThatItsSlurmstepdNamesIsATaskWhateverTheListOfTheJob) {
+  auto process = Live(5, 4);
+  const Environment task = Changed(Env(OneTaskANode(4, 1)), {{"SLURM_JOB_NODELIST", "m[1-2]"}});
+  EXPECT_EQ(MustRefuse(task.AsProcess(process)).error.code, Code::kNotLaunched);
+  process.slurm_step = "9.1";
+  EXPECT_EQ(MustResolve(task.AsProcess(process)).tuple.launcher, "slurm");
+  process.slurm_step = "9.2";
+  EXPECT_EQ(MustRefuse(task.AsProcess(process)).error.code, Code::kNotLaunched);
+}
+
 // `mpiexec -ppn 1 ray start`: Ray orders the nodes itself.
 TEST(LiveProcess, OfRayIsItsWorkerBelowTheLauncherOfItsDaemons) {
   const std::string worker =
