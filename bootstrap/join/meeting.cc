@@ -267,12 +267,13 @@ class Planner {
     if (IsLoopback(tuple_.master->host) || IsAnyAddress(tuple_.master->host)) {
       // Loopback can mean one machine only; PyTorch itself could not connect there otherwise.
       if (unknown) return {};
-      return WithHint(Fail(Code::kConfiguration,
-                           "MASTER_ADDR={} is this node itself, but only {} of the {} ranks are on it",
-                           tuple_.master->host,
-                           tuple_.local_world_size ? std::to_string(*tuple_.local_world_size) : "some",
-                           tuple_.world_size),
-                      "set MASTER_ADDR to the name of rank 0's node");
+      return WithHint(
+          Fail(Code::kConfiguration,
+               "MASTER_ADDR={} is this node itself, but only {} of the {} ranks are on it",
+               tuple_.master->host,
+               tuple_.local_world_size ? std::to_string(*tuple_.local_world_size) : "some",
+               tuple_.world_size),
+          "set MASTER_ADDR to the name of rank 0's node; on one node start one torchrun with all ranks");
     }
     if (method_ == RendezvousMethod::kAuto && AgentHasStore()) {
       meeting.find_root = FindRoot::kEndpointStore;

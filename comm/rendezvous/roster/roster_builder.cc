@@ -127,10 +127,11 @@ Status RosterBuilder::CheckLocalRanks(Roster& roster) const {
     }
     for (size_t i = 0; i < local_ranks.size(); ++i) {
       if (local_ranks[i] == static_cast<int>(i)) continue;
-      return WithHint(Fail(Code::kDisagreement, "the local ranks of {} on {} are {} instead of 0 to {}",
-                           FormatRanks(on_node[node]), roster.nodes[node].name, FewOf(local_ranks),
-                           local_ranks.size() - 1),
-                      "look for two nodes with one name, or for a LOCAL_RANK that was exported by hand");
+      return WithHint(
+          Fail(Code::kDisagreement, "the local ranks of {} on {} are {} instead of 0 to {}",
+               FormatRanks(on_node[node]), roster.nodes[node].name, FewOf(local_ranks),
+               local_ranks.size() - 1),
+          "look for two nodes with one name, two torchrun agents on one node, or an exported LOCAL_RANK");
     }
   }
   return {};

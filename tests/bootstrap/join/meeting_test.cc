@@ -201,9 +201,11 @@ TEST(FindRoot, OfTorchOnLoopbackIsThisNode) {
             FindRoot::kSameNode);
   const auto spread = Plan(Changed(Fixture("srun-torchrun-c10d/5"), {{"MASTER_ADDR", "localhost"}}));
   ASSERT_FALSE(spread);
-  EXPECT_EQ(spread.error().code, Code::kConfiguration);
-  EXPECT_EQ(spread.error().message,
-            "MASTER_ADDR=localhost is this node itself, but only 3 of the 6 ranks are on it");
+  EXPECT_EQ(
+      spread.error(),
+      (Error{Code::kConfiguration,
+             "MASTER_ADDR=localhost is this node itself, but only 3 of the 6 ranks are on it",
+             "set MASTER_ADDR to the name of rank 0's node; on one node start one torchrun with all ranks"}));
 }
 
 // Pods: rank 0 alone has it, the others have rank 0's name.

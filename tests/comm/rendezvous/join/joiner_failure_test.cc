@@ -160,7 +160,7 @@ TEST_F(JoinerFailureTest, WrongLocalRanksAreTheGroupsFailure) {
   TestGroup group(loop, requests);
   EXPECT_TRUE(group.AllRefusedWith(
       {Code::kDisagreement, "the local ranks of ranks 1,2 on b are 0,2 instead of 0 to 1",
-       "look for two nodes with one name, or for a LOCAL_RANK that was exported by hand"}));
+       "look for two nodes with one name, two torchrun agents on one node, or an exported LOCAL_RANK"}));
 }
 
 TEST_F(JoinerFailureTest, AnInterfaceThatIsNotThereIsTheGroupsFailure) {

@@ -107,9 +107,11 @@ TEST_F(RosterBuilderTest, LocalRanksMustCountFromZero) {
   ExpectWelcome(2, HelloOf({PartyOf(2, "gpu02", 4, 0, 2), PartyOf(3, "gpu02", 4, 2, 2)}));
   const Result<Roster> roster = roster_builder->MakeRoster();
   ASSERT_FALSE(roster);
-  EXPECT_EQ(roster.error(),
-            (Error{Code::kDisagreement, "the local ranks of ranks 2,3 on gpu02 are 0,2 instead of 0 to 1",
-                   "look for two nodes with one name, or for a LOCAL_RANK that was exported by hand"}));
+  EXPECT_EQ(
+      roster.error(),
+      (Error{
+          Code::kDisagreement, "the local ranks of ranks 2,3 on gpu02 are 0,2 instead of 0 to 1",
+          "look for two nodes with one name, two torchrun agents on one node, or an exported LOCAL_RANK"}));
 }
 
 TEST_F(RosterBuilderTest, TwoNodesOfOneNameAreFound) {
