@@ -13,6 +13,8 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr int kChecksOfDescriptors = 3;
+// No load delays a timer as long.
+constexpr Duration kStopped = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -20,7 +22,12 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
   const std::string limit = FormatDuration(group.limit);
   const std::string root = DescribeRoot(meeting, node);
   Error error{Code::kDeadline, "", "raise timeouts.rendezvous to wait longer"};
-  if (group.arrived) {
+  if (group.late >= kStopped) {
+    error = {Code::kDeadline,
+             fmt::format("{} was stopped for {} or longer, until after its deadline of {}",
+                         DescribeRank(group.rank, node), FormatSeconds(group.late), limit),
+             ""};
+  } else if (group.arrived) {
     error.message = fmt::format("the group did not form within {}: {}", limit, *group.arrived);
   } else if (group.accepted) {
     error.message =
@@ -173,7 +180,9 @@ void Joiner::OpenStatusServer() {
 // A rank below has ended and the root lacks this fact: a better reason than the root's silence.
 void Joiner::OnDeadline() {
   if (const auto& failure = formation_.failure_below()) return Fail(*failure);
-  UnformedGroup group{.limit = request_.timeouts.rendezvous,
+  UnformedGroup group{.rank = request_.self.claims.front().rank,
+                      .limit = request_.timeouts.rendezvous,
+                      .late = Clock::now() - deadline_.when().when(),
                       .leader = formation_.leader(),
                       .alone = meeting_.alone(),
                       .accepted = formation_.accepted(),

@@ -28,7 +28,9 @@ namespace muster::rendezvous {
 
 // The progress of a process at its deadline.
 struct UnformedGroup {
+  int rank = 0;                          // of the process, the first
   Duration limit{};                      // timeouts.rendezvous
+  Duration late{};                       // the time since the deadline
   bool leader = false;                   // of its node
   bool alone = false;                    // without the other ranks of its node
   std::optional<std::string> arrived{};  // at the root: "3/4 ranks; missing b: 3 (never connected)"

@@ -78,6 +78,22 @@ TEST(DescribeDeadline, TellsHowFarTheProcessHasCome) {
   }
 }
 
+// The root may have waited for this process, and ended long ago.
+TEST(DescribeDeadline, AProcessThatWasStoppedNamesItself) {
+  const auto describe = [](Duration late) {
+    return DescribeDeadline(MeetingOn("b"), "a", After1s([late](UnformedGroup& group) {
+                              group.rank = 5;
+                              group.late = late;
+                              group.leader = true;
+                            }));
+  };
+  EXPECT_EQ(describe(std::chrono::seconds(20)),
+            (Error{Code::kDeadline,
+                   "rank 5 on a was stopped for 20.0 s or longer, until after its deadline of 1s", ""}));
+  EXPECT_EQ(describe(std::chrono::milliseconds(100)).message,
+            "the root, rank 0 on b, did not answer within 1s");
+}
+
 TEST(DescribeDeadline, ARejectionKeepsItsCodeAndHint) {
   const UnformedGroup group = After1s([](UnformedGroup& unformed) {
     unformed.rejection = Error{Code::kAuthentication, "b:4711 has another job secret", "export it"};
