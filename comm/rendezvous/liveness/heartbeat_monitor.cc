@@ -43,6 +43,7 @@ void HeartbeatMonitor::Tick() {
 void HeartbeatMonitor::Judge(const std::vector<Peer>& peers, Clock::time_point now) {
   Verdict verdict;
   std::vector<Silence> suspects;
+  std::vector<Duration> silences;
   verdict.peers = static_cast<int>(peers.size());
   for (const Peer& peer : peers) {
     const Duration silent = now - std::max(peer.heard, clocks_from_);
@@ -55,12 +56,17 @@ void HeartbeatMonitor::Judge(const std::vector<Peer>& peers, Clock::time_point n
       }
       continue;
     }
-    ++verdict.silent;
+    silences.push_back(silent);
     const Silence silence{peer.stream, {peer.ranks.begin(), peer.ranks.end()}, silent};
     if (suspects_.insert(peer.ranks.front()).second) suspects.push_back(silence);
     if (silent >= liveness_.dead_after) verdict.dead.push_back(silence);
   }
   Suspect(suspects);
+  if (!silences.empty()) {
+    const Duration together = std::ranges::max(silences) - liveness_.suspect_after;
+    verdict.silent = static_cast<int>(
+        std::ranges::count_if(silences, [together](Duration silent) { return silent >= together; }));
+  }
   // Last: it may destroy the peers' owners.
   if (!verdict.dead.empty()) events_.on_dead(verdict);
 }

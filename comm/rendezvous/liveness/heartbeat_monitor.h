@@ -31,7 +31,7 @@ class HeartbeatMonitor {
   };
   struct Verdict {
     std::vector<Silence> dead;  // silent for liveness.dead_after; never empty
-    int silent = 0;             // peers that are silent for suspect_after, including failed ones
+    int silent = 0;  // peers that fell silent at the same time, within suspect_after; including failed ones
     int peers = 0;
   };
   struct Events {

@@ -41,6 +41,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     1407909,  // a leader was killed before a late rank's hello had gone up: the root stayed 10 s for that rank
     2001634,  // a leader between others was killed: the root had no exit reports of the ranks behind it
     3002283,  // a process was stopped until after its deadline: it named the root, which had waited for it
+    3004951,  // two of four nodes lost power, 2 s apart: the root took itself for cut off
     3031217,  // a leader was killed after the root had the ranks behind it, which it had not accepted: they waited for the root
     3050899,  // the same, with several ranks a node
     5014847,  // as 2001634, whose kill is earlier than the roster since hellos go up later

@@ -100,6 +100,29 @@ TEST_F(HeartbeatMonitorTest, WhoIsSilentIsReportedAndThenGivenUp) {
   EXPECT_EQ(described, 1);
 }
 
+// Several nodes lost one after the other are no sign that this one is cut off.
+TEST_F(HeartbeatMonitorTest, CountsTheNodesThatFellSilentTogether) {
+  const LogCapture log;
+  const std::vector<std::vector<int>> ranks_of = {{1}, {2}, {3}};
+  const auto began = now;
+  int together = 0;
+  const HeartbeatMonitor monitor(
+      *loop, kFast,
+      [&] {
+        return std::vector<HeartbeatMonitor::Peer>{{stream.get(), ranks_of[0], began},
+                                                   {stream.get(), ranks_of[1], began + kFast.heartbeat},
+                                                   {stream.get(), ranks_of[2], began + 5 * kFast.heartbeat}};
+      },
+      HeartbeatMonitor::Events{[](std::span<const int>) { return std::string("a rank"); },
+                               [](const HeartbeatMonitor::Silence&) {},
+                               [&](const HeartbeatMonitor::Verdict& verdict) {
+                                 if (deaths++ == 0) together = verdict.silent;
+                               }},
+      [this] { return now += kFast.heartbeat; });
+  ASSERT_TRUE(loop.Until([&] { return deaths > 0; }));
+  EXPECT_EQ(together, 2);
+}
+
 TEST_F(HeartbeatMonitorTest, WhoSpeaksLives) {
   const LogCapture log;
   speaks = true;
