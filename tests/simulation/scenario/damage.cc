@@ -57,6 +57,9 @@ class Counting {
         damage.whole = false;
         if (IsHarmless(fault, static_cast<size_t>(plan.launch))) return;
         damage.may_fail = true;
+        // Its messages are those of its node, and of the nodes below.
+        if (fault.kind != kNoDescriptors && MayLead(plan))
+          BlameNode(plan.node, static_cast<size_t>(plan.launch));
         return Blame(plan, damage);
       case kCut:
       case kCutBoth:
@@ -74,6 +77,9 @@ class Counting {
       case kStranger:
         return;
     }
+  }
+  bool MayLead(const ProcessPlan& plan) const {
+    return plan.local_rank == 0 || !scenario_.launches[static_cast<size_t>(plan.launch)].knows_local_ranks;
   }
   static Damage& AddCause(const ProcessPlan& plan, Damage& damage) {
     ++damage.causes;

@@ -38,9 +38,12 @@ constexpr size_t kMostAbove = 4;
 constexpr Duration kForEachAbove = std::chrono::seconds(3);
 constexpr Duration kToConnect = std::chrono::seconds(1);
 
-// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)".
-std::set<int> RanksIn(const std::string& message) {
+// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)". Not those of "has another
+// job secret than rank 0 on n0".
+std::set<int> RanksIn(const std::string& text) {
   static const std::regex pattern(R"((?:ranks?|missing|,) ([0-9,-]+)|n[0-9]+: ([0-9,-]+))");
+  static const std::regex compared("than ranks? [0-9,-]+");
+  const std::string message = std::regex_replace(text, compared, "");
   std::set<int> ranks;
   for (std::sregex_iterator found(message.begin(), message.end(), pattern), end; found != end; ++found) {
     const std::string list = (*found)[1].matched ? (*found)[1].str() : (*found)[2].str();
@@ -70,7 +73,8 @@ class Judgement {
     if (outcome.peak > kMostBytes) Add(fmt::format("grows: {}: {} bytes", name, outcome.peak));
     const Damage& damage = DamageOf(outcome);
     const Duration limit = LaunchOf(outcome).rendezvous + damage.standstill + kEndsAfterDeadline;
-    if (!outcome.formed && outcome.ended_at > outcome.began + limit)
+    // One that follows another waits for its end without a deadline.
+    if (!outcome.formed && !damage.follows_damage && outcome.ended_at > outcome.began + limit)
       Add(fmt::format(
           "late: {}: {} ms more than its deadline", name,
           (outcome.ended_at - outcome.began - LaunchOf(outcome).rendezvous) / std::chrono::milliseconds(1)));
@@ -277,15 +281,18 @@ class Judgement {
     const std::set<int> named = RanksIn(text);
     const bool one_is_guilty =
         std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
-    const bool all_are = std::ranges::all_of(
-        named, [&](int rank) { return damage.guilty.contains(rank) || IsBehind(rank, outcome, damage); });
+    const bool all_are = std::ranges::all_of(named, [&](int rank) {
+      return damage.guilty.contains(rank) || IsBehind(rank, outcome, damage) ||
+             IsMissing(rank, outcome, text);
+    });
     // Of two that disagree one is right.
     const bool is_true = text.find("disagree") != std::string::npos
-                             ? one_is_guilty
+                             ? one_is_guilty || IsAboutRestart(text, outcome)
                              : all_are && (one_is_guilty || !outcome.formed);
+    const bool has_no_answer = !outcome.formed || text.find("did not answer") != std::string::npos;
     const bool root_is_gone =
-        named == std::set{0} && (FindsRootGone(outcome) ||
-                                 (!outcome.formed && IsBehind(PlanOf(outcome).first_rank, outcome, damage)));
+        named == std::set{0} &&
+        (FindsRootGone(outcome) || (has_no_answer && IsBehind(PlanOf(outcome).first_rank, outcome, damage)));
     const bool is_node = named.empty() && std::ranges::any_of(damage.silent, [&](int node) {
                            return text.starts_with(fmt::format("n{} is cut off: ", node));
                          });
@@ -306,6 +313,26 @@ class Judgement {
     return std::ranges::any_of(damage.silent, [&](int lost) {
       return lost != 0 && std::ranges::count(above, static_cast<size_t>(lost)) > 0;
     });
+  }
+
+  // The root was killed, and a rank of its node that it had not accepted took its place. Ranks that it had accepted have ended, with a
+  // failure of their own, and report it to none.
+  bool IsMissing(int rank, const Outcome& witness, const std::string& text) const {
+    if (!text.starts_with("the group did not form")) return false;
+    return std::ranges::any_of(outcomes_, [&](const Outcome& other) {
+      const ProcessPlan& plan = PlanOf(other);
+      return plan.launch == PlanOf(witness).launch && plan.first_rank <= rank &&
+             rank < plan.first_rank + plan.ranks && other.ended && other.failure &&
+             other.failure->code == Code::kPeerLost && other.ended_at < witness.ended_at;
+    });
+  }
+
+  // Ranks of this launch meet those of its next start: some of its processes have ended, and some not yet.
+  bool IsAboutRestart(const std::string& text, const Outcome& outcome) const {
+    return text.find("disagree on the restart") != std::string::npos &&
+           std::ranges::any_of(scenario_.launches, [&](const Launch& next) {
+             return next.follows == PlanOf(outcome).launch && next.restart != LaunchOf(outcome).restart;
+           });
   }
 
   // A process that is started again takes the place of one that died before its group had formed.

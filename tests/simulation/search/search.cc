@@ -41,7 +41,12 @@ constexpr auto kFound = std::to_array<uint64_t>({
     1407909,  // a leader was killed before a late rank's hello had gone up: the root stayed 10 s for that rank
     2001634,  // a leader between others was killed: the root had no exit reports of the ranks behind it
     3002283,  // a process was stopped until after its deadline: it named the root, which had waited for it
+    3001332,  // of the simulation: ranks of a launch met those of its next start, of which none is touched by a fault
+    3002894,  // of the simulation: a process that waits for the end of another launch has no deadline meanwhile
+    3003270,  // of the simulation: a leader was stopped, and its node fell silent
     3004951,  // two of four nodes lost power, 2 s apart: the root took itself for cut off
+    3004996,  // of the simulation: a leader between others lost power, and the root did not answer ranks behind it
+    3005252,  // of the simulation: a root was killed, and the one in its place missed ranks that had ended with it
     3031217,  // a leader was killed after the root had the ranks behind it, which it had not accepted: they waited for the root
     3050899,  // the same, with several ranks a node
     5014847,  // as 2001634, whose kill is earlier than the roster since hellos go up later
