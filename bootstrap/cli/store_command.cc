@@ -103,6 +103,7 @@ Result<int> ServeStore(const StoreFlags& flags) {
   MUSTER_TRY(const auto loop, net::EventLoop::Create());
   MUSTER_TRY(const net::SocketAddress address, AddressOf(*loop, endpoint));
   MUSTER_TRY(UniqueFd listener, net::Listen(address));
+  net::AllowSilence(listener.get());
   MUSTER_TRY(tcp_store::ServerOptions options, OptionsHere());
   MUSTER_TRY(const auto signals, process::SignalRelay::Start());
   tcp_store::Server server(*loop, std::move(listener), std::move(options));

@@ -124,12 +124,18 @@ StorePort::StorePort(std::vector<UniqueFd> listeners)
 
 Result<UniqueFd> StorePort::KeepOnly(const std::string& host) {
   std::vector<UniqueFd> held = std::exchange(listeners_, {});
-  for (UniqueFd& listener : held) {
-    if (net::LocalAddress(listener.get()).Host() == host) return std::move(listener);
+  const auto found = std::ranges::find_if(
+      held, [&](const UniqueFd& listener) { return net::LocalAddress(listener.get()).Host() == host; });
+  UniqueFd kept;
+  if (found != held.end()) {
+    kept = std::move(*found);
+  } else {
+    const auto address = net::SocketAddress::FromNumeric(host, port_);
+    if (!address) return Fail(Code::kSystem, "cannot serve the store at {}: not an address", host);
+    MUSTER_TRY(kept, net::Listen(*address));
   }
-  const auto address = net::SocketAddress::FromNumeric(host, port_);
-  if (!address) return Fail(Code::kSystem, "cannot serve the store at {}: not an address", host);
-  return net::Listen(*address);
+  net::AllowSilence(kept.get());
+  return kept;
 }
 
 Result<uint16_t> FreeProgramPort(PortRange ports, const std::vector<uint16_t>& of_others) {

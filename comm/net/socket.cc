@@ -21,6 +21,8 @@ namespace {
 constexpr int kKeepAliveIdleSeconds = 15;
 constexpr int kKeepAliveIntervalSeconds = 5;
 constexpr int kKeepAliveProbes = 3;
+constexpr int kPatientIntervalSeconds = 60;
+constexpr int kPatientProbes = 120;
 
 const sockaddr_in* AsIpv4(const sockaddr* address) { return reinterpret_cast<const sockaddr_in*>(address); }
 const sockaddr_in6* AsIpv6(const sockaddr* address) { return reinterpret_cast<const sockaddr_in6*>(address); }
@@ -215,6 +217,11 @@ Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number) {
   if (IsTcp(address.family())) SetUpTcp(fd.get());
   if (!Connect(fd.get(), address)) return SystemFailure("connect to", address, error_number);
   return fd;
+}
+
+void AllowSilence(int fd) {
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kPatientIntervalSeconds, sizeof kPatientIntervalSeconds);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &kPatientProbes, sizeof kPatientProbes);
 }
 
 Result<UniqueFd> ConnectToPath(const SocketAddress& address, Deadline deadline, int* error_number) {

@@ -56,8 +56,11 @@ Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullpt
 
 // Starts to connect; the descriptor becomes writable when that has ended, then ConnectError returns the
 // result. TCP_NODELAY and keep-alive are set: a lost peer is noticed within 30 s if nothing is in flight to
-// it. Its own port is as for Listen.
+// it (see AllowSilence). Its own port is as for Listen.
 Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number = nullptr);
+// For the connections of a group, whose silence liveness.dead_after limits, and for a listener that accepts them: keep-alive ends
+// them only after two hours of silence, so that none stays forever.
+void AllowSilence(int fd);
 // To a Unix socket, which connects immediately, or returns EAGAIN while its queue is full (net.core.somaxconn: 128
 // before Linux 5.4). BLOCKS until the queue has room, at most until the deadline.
 Result<UniqueFd> ConnectToPath(const SocketAddress& address, Deadline deadline, int* error_number = nullptr);

@@ -192,6 +192,7 @@ void Dial::OnShake(Attempt& attempt, Shake shake) {
 
 void Dial::Finish(Attempt& attempt) {
   loop_.Forget(attempt.fd.get());
+  net::AllowSilence(attempt.fd.get());
   connected_ = {std::move(attempt.fd), attempt.handshake->Keys()};
   state_ = State::kConnected;
   for (Attempt& other : attempts_) Close(other);

@@ -109,6 +109,7 @@ void SocketEndpoint::GuardListeners() const {
 Status SocketEndpoint::OpenPort() {
   if (tcp_) return {};
   MUSTER_TRY(tcp_, ListenOnTcp());
+  net::AllowSilence(tcp_.get());
   address_.port = net::LocalAddress(tcp_.get()).port();
   return {};
 }

@@ -7,6 +7,7 @@
 #include "comm/net/hosts.h"
 #include "comm/net/socket.h"
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/net/test_base.h"
 
 namespace muster::store {
 namespace {
@@ -41,6 +42,15 @@ TEST(StorePort, IsHeldAtEveryAddressUntilOneIsChosen) {
     address.set_port(port->port());
     EXPECT_TRUE(IsFree(address)) << address.ToString();
   }
+}
+
+// A link that is down for a shorter time than liveness.dead_after ends no connection to the store.
+TEST(StorePort, KeepsASilentConnectionForAnHour) {
+  auto port = StorePort::Hold({kPorts, 0, true});
+  ASSERT_TRUE(port);
+  const auto kept = port->KeepOnly("127.0.0.1");
+  ASSERT_TRUE(kept);
+  EXPECT_GT(net::KeepAliveSeconds(kept->get()), 3600);
 }
 
 TEST(StorePort, WhoConnectsBeforeItIsServedWaits) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -49,6 +50,17 @@ inline std::vector<UniqueFd> FillQueue(const std::string& path) {
   EXPECT_EQ(error_number, EAGAIN);
   EXPECT_EQ(waiting.size(), 1U);
   return waiting;
+}
+
+// How long a connection, or one that this listener accepts, stays open without a sign of its peer, in seconds.
+inline int KeepAliveSeconds(int fd) {
+  const auto option = [fd](int name) {
+    int value = 0;
+    socklen_t length = sizeof value;
+    EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, name, &value, &length), 0);
+    return value;
+  };
+  return option(TCP_KEEPIDLE) + option(TCP_KEEPINTVL) * option(TCP_KEEPCNT);
 }
 
 }  // namespace muster::net

@@ -11,6 +11,7 @@
 
 #include "comm/net/event_loop.h"
 #include "comm/net/socket.h"
+#include "tests/comm/net/test_base.h"
 
 namespace muster::socket {
 namespace {
@@ -65,7 +66,9 @@ TEST_F(DialTest, MayHaveReachedThePeerUntilItHasFailed) {
   Go();
   EXPECT_EQ(dial_.state(), Dial::State::kConnected);
   EXPECT_TRUE(dial_.MayHaveReached());
-  EXPECT_TRUE(dial_.TakeConnection().fd);
+  const UniqueFd connected = dial_.TakeConnection().fd;
+  ASSERT_TRUE(connected);
+  EXPECT_GT(net::KeepAliveSeconds(connected.get()), 3600) << "liveness.dead_after decides";
 }
 
 TEST_F(DialTest, HasNotReachedAPeerThatIsGone) {

@@ -85,6 +85,13 @@ TEST(SocketEndpoint, WithoutADirectoryThereIsStillTcp) {
   }
 }
 
+// A link that is down for a shorter time than liveness.dead_after ends no data connection.
+TEST(SocketEndpoint, KeepsASilentConnectionForAnHour) {
+  const auto endpoint = SocketEndpoint::Open({.tcp = true});
+  ASSERT_TRUE(endpoint);
+  EXPECT_GT(net::KeepAliveSeconds((*endpoint)->tcp_fd()), 3600);
+}
+
 TEST(SocketEndpoint, OpensNoPortBeforeOneIsNeeded) {
   const auto endpoint = SocketEndpoint::Open({.tcp = false});
   ASSERT_TRUE(endpoint);
