@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bootstrap/process/end_request.h"
 #include "comm/base/lists.h"
 
 namespace muster::report {
@@ -26,6 +27,10 @@ std::string_view OutcomeName(RankOutcome outcome) {
   return "";
 }
 
+bool IsRequest(const rendezvous::Failure& failure) {
+  return failure.as_requested && process::AsksToEnd(failure.exit_status - 128);
+}
+
 RankOutcome RunRecord::OutcomeOf(int rank) const {
   const RankRecord& record = ranks[static_cast<size_t>(rank)];
   const bool first_failure = failure && failure->rank == rank;
@@ -46,6 +51,10 @@ RankOutcome RunRecord::OutcomeOf(int rank) const {
       return RankOutcome::kKilled;
     case rendezvous::EndCause::kItself:
       break;
+  }
+  if (failure && IsRequest(*failure) &&
+      (process::AsksToEnd(record.end->signal) || record.end->exit_code == failure->exit_status)) {
+    return RankOutcome::kTerminated;
   }
   const bool well = record.end->exit_code == 0 && record.end->signal == 0;
   return well && !first_failure ? RankOutcome::kOk : RankOutcome::kFailed;

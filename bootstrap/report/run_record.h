@@ -20,7 +20,7 @@ namespace muster::report {
 enum class RankOutcome {
   kOk,          // ended with 0, by itself
   kFailed,      // the first failure, or ended badly by itself
-  kTerminated,  // ended by SIGTERM because the group had failed
+  kTerminated,  // ended by SIGTERM because the group had failed, or by a signal that requested the end
   kKilled,      // ended by SIGKILL because SIGTERM was not enough
   kLost,        // its supervisor was lost, or did not report its end in time
   kMissing,     // never arrived
@@ -28,6 +28,9 @@ enum class RankOutcome {
 };
 // The stable names in the report: "ok", "failed", "terminated", "killed", "lost", "missing", "not_started".
 std::string_view OutcomeName(RankOutcome outcome);
+
+// A signal requested the end of the run, and a program ended by it: no single rank failed.
+bool IsRequest(const rendezvous::Failure& failure);
 
 struct RankRecord {
   std::string node;                 // empty: unknown

@@ -59,6 +59,9 @@ void RunRecorder::Failed(const rendezvous::Failure& failure) {
   if (record_.failure) return;
   record_.failure = failure;
   record_.failed = Now();
+  if (!IsRequest(failure)) return;
+  record_.failure->rank = -1;
+  record_.failure->stderr_tail.clear();
 }
 
 void RunRecorder::NotFormed(const rendezvous::Arrivals* arrivals, const Placement& placement) {

@@ -114,10 +114,12 @@ TEST(ReportPage, OfAFailedRun) {
                  "after 12.3 s, at 2026-11-22T02:10:52.317Z\n"
                  "The last lines of rank 9 on gpu03:\n"
                  "Traceback (most recent call last):\n  File \"x.py\", line 3\nRuntimeError: <boom>\n"));
-  EXPECT_THAT(text, HasSubstr("\nfailed | 1 | 9\n"
-                              "ended by SIGKILL, after run.grace | 1 | 6\n"
-                              "ended by SIGTERM, because the group had failed | 13 | 0-5,7,8,10-13,15\n"
-                              "exited with 0 | 1 | 14\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\nfailed | 1 | 9\n"
+                "ended by SIGKILL, after run.grace | 1 | 6\n"
+                "ended by SIGTERM, because the group had failed, or on request | 13 | 0-5,7,8,10-13,15\n"
+                "exited with 0 | 1 | 14\n"));
   EXPECT_THAT(text, HasSubstr("\nnodes | number | ranks on each\n"
                               "gpu01 | 1 | 4 terminated\n"
                               "gpu02 | 1 | 1 killed, 3 terminated\n"

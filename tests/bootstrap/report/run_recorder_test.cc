@@ -145,5 +145,42 @@ TEST(DescribeEnd, SaysOutOfMemoryWhereTheKernelDoes) {
   EXPECT_EQ(DescribeEnd({1, 0}, rendezvous::OutOfMemory::kNode), "exit 1");
 }
 
+// `timeout -s TERM 60 muster launch ...`: the rank of such a failure is only the first that reported it.
+TEST(RunRecorder, ARequestToEndIsTheFailureOfNoRank) {
+  RunRecorder recorder(FactsOf(4));
+  const rendezvous::Arrivals arrivals;
+  recorder.Joining();
+  recorder.Formed(FourRanks(), &arrivals);
+  rendezvous::Failure failure{
+      {Code::kPeerLost, "terminated (SIGTERM)", ""}, 0, 128 + SIGTERM, "last", /*as_requested=*/true};
+  recorder.Failed(failure);
+  recorder.Ended(0, kTerm, rendezvous::OutOfMemory::kNo);
+  recorder.Ended(1, {128 + SIGTERM, 0}, rendezvous::OutOfMemory::kNo);
+  recorder.Ended(2, {1, 0}, rendezvous::OutOfMemory::kNo);
+  recorder.Ended(3, {0, SIGSEGV}, rendezvous::OutOfMemory::kNo);
+  const RunRecord record = recorder.Finish(128 + SIGTERM, Nobody);
+  failure.rank = -1;
+  failure.stderr_tail.clear();
+  EXPECT_EQ(record.failure, failure);
+  EXPECT_EQ(record.OutcomeOf(0), RankOutcome::kTerminated);
+  EXPECT_EQ(record.OutcomeOf(1), RankOutcome::kTerminated) << "a shell around it";
+  EXPECT_EQ(record.OutcomeOf(2), RankOutcome::kFailed);
+  EXPECT_EQ(record.OutcomeOf(3), RankOutcome::kFailed);
+}
+
+// After the request, or with 80: this rank has a status of its own.
+TEST(RunRecorder, AStatusOfItsOwnIsThatOfTheRank) {
+  for (const int status : {1, 80}) {
+    RunRecorder recorder(FactsOf(1));
+    recorder.Formed(FourRanks(), nullptr);
+    recorder.Failed({{Code::kPeerLost, "rank 0 on gpu01 failed", ""}, 0, status, "last", true});
+    recorder.Ended(0, {status, 0}, rendezvous::OutOfMemory::kNo);
+    const RunRecord record = recorder.Finish(status, Nobody);
+    EXPECT_EQ(record.failure->rank, 0);
+    EXPECT_EQ(record.failure->stderr_tail, "last");
+    EXPECT_EQ(record.OutcomeOf(0), RankOutcome::kFailed);
+  }
+}
+
 }  // namespace
 }  // namespace muster::report
