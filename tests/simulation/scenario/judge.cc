@@ -292,7 +292,8 @@ class Judgement {
     const bool has_no_answer = !outcome.formed || text.find("did not answer") != std::string::npos;
     const bool root_is_gone =
         named == std::set{0} &&
-        (FindsRootGone(outcome) || (has_no_answer && IsBehind(PlanOf(outcome).first_rank, outcome, damage)));
+        (FindsRootGone(outcome) || (has_no_answer && (IsBehind(PlanOf(outcome).first_rank, outcome, damage) ||
+                                                      damage.silent.contains(PlanOf(outcome).node))));
     const bool is_node = named.empty() && std::ranges::any_of(damage.silent, [&](int node) {
                            return text.starts_with(fmt::format("n{} is cut off: ", node));
                          });
@@ -304,7 +305,7 @@ class Judgement {
       Add(fmt::format("disagree: {}: \"{}\" instead of \"{}\"", Name(outcome), text, first->second));
   }
 
-  // And below the root. What it sends does not arrive. Keep-alive would end its connection (README.md, "Not done yet").
+  // And below the root. What it sends does not arrive, nor what is sent to it. Keep-alive would end its connection (README.md, "Not done yet").
   bool IsBehind(int rank, const Outcome& witness, const Damage& damage) const {
     const Launch& launch = LaunchOf(witness);
     const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes), launch.fan_out);
@@ -346,7 +347,7 @@ class Judgement {
   bool IsOutsider(const Outcome& outcome) const {
     const ProcessPlan& plan = PlanOf(outcome);
     const Launch& launch = scenario_.launches[static_cast<size_t>(plan.launch)];
-    const bool several_nodes = launch.node_of_rank.front() != launch.node_of_rank.back();
+    const bool several_nodes = std::ranges::max(launch.node_of_rank) > 0;
     return outcome.wrong_secret && several_nodes && launch.knows_local_ranks && plan.local_rank == 0;
   }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <utility>
+
 #include "comm/base/bytes.h"
 #include "comm/rendezvous/control/join.h"
 #include "tests/simulation/system_calls/exit.h"
@@ -21,10 +23,9 @@ std::string NodeName(int node) { return fmt::format("n{}", node); }
 Placement PlacementOf(const Launch& launch) {
   Placement placement;
   for (const int node : launch.node_of_rank) {
-    if (placement.nodes.empty() || placement.nodes.back().name != NodeName(node))
-      placement.nodes.push_back({NodeName(node), 0});
-    ++placement.nodes.own().back().tasks;
-    placement.node_of_rank.push_back(static_cast<int>(placement.nodes.size()) - 1);
+    if (std::cmp_equal(node, placement.nodes.size())) placement.nodes.push_back({NodeName(node), 0});
+    ++placement.nodes.own()[static_cast<size_t>(node)].tasks;
+    placement.node_of_rank.push_back(node);
   }
   return placement;
 }

@@ -23,6 +23,7 @@ constexpr uint64_t kReports = uint64_t{6} << 32;
 constexpr uint64_t kMessages = uint64_t{7} << 32;
 // No seed of kFound (search/search.cc) draws questions.
 constexpr uint64_t kQuestions = uint64_t{204} << 32;
+constexpr uint64_t kCyclic = uint64_t{807} << 32;  // nor is one cyclic
 
 Machines MakeMachines(Random& random) {
   Machines machines;
@@ -116,6 +117,23 @@ void MakeTrees(Scenario& scenario) {
   // One launch, started again.
   if (scenario.launches.back().follows >= 0)
     scenario.launches.back().fan_out = scenario.launches.front().fan_out;
+}
+
+// In a sixth of the launches with one process a rank, rank r is on node r mod n, as with `srun -m cyclic`.
+void DealRanks(Scenario& scenario) {
+  if (!Random(scenario.seed ^ kCyclic).Chance(0.17)) return;
+  for (size_t number = 0; number < scenario.launches.size(); ++number) {
+    std::vector<ProcessPlan*> plans;
+    for (ProcessPlan& plan : scenario.processes) {
+      if (std::cmp_equal(plan.launch, number)) plans.push_back(&plan);
+    }
+    if (std::ranges::any_of(plans, [](const ProcessPlan* plan) { return plan->ranks > 1; })) continue;
+    std::ranges::stable_sort(plans, {}, &ProcessPlan::local_rank);
+    for (size_t rank = 0; rank < plans.size(); ++rank) {
+      plans[rank]->first_rank = static_cast<int>(rank);
+      scenario.launches[number].node_of_rank[rank] = plans[rank]->node;
+    }
+  }
 }
 
 Fault::Kind KindOf(Random& random, int nodes) {
@@ -223,6 +241,7 @@ Scenario MakeScenario(uint64_t seed) {
   }
   if (launches == 1 && random.Chance(0.15)) AddSuccessor(random, scenario);
   if (scenario.nodes > 2) MakeTrees(scenario);
+  DealRanks(scenario);
   // A third runs undisturbed.
   const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
@@ -307,9 +326,10 @@ std::string Describe(const Scenario& scenario) {
                   FormatDuration(scenario.machines.latency), scenario.processes.size());
   for (const Launch& launch : scenario.launches) {
     text += fmt::format(
-        "  {}{}: {} ranks, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}, "
+        "  {}{}: {} ranks{}, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}, "
         "fan-out {}{}\n",
-        launch.key, launch.follows < 0 ? "" : " again", launch.world_size, static_cast<int>(launch.find_root),
+        launch.key, launch.follows < 0 ? "" : " again", launch.world_size,
+        std::ranges::is_sorted(launch.node_of_rank) ? "" : " in turn", static_cast<int>(launch.find_root),
         launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
         launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after),
         launch.fan_out, launch.reports_exits ? "" : ", no reports of exits");

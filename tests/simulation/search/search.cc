@@ -47,6 +47,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     3004951,  // two of four nodes lost power, 2 s apart: the root took itself for cut off
     3004996,  // of the simulation: a leader between others lost power, and the root did not answer ranks behind it
     3005252,  // of the simulation: a root was killed, and the one in its place missed ranks that had ended with it
+    3007671,  // of the simulation: a leader was stopped, and the root did not answer other ranks of its node
     3031217,  // a leader was killed after the root had the ranks behind it, which it had not accepted: they waited for the root
     3050899,  // the same, with several ranks a node
     5014847,  // as 2001634, whose kill is earlier than the roster since hellos go up later
