@@ -53,7 +53,11 @@ Variables VariablesFor(const SupervisorPlan& plan, const Roster& roster, int ran
   facts.several_ranks = plan.join && plan.join->self.claims.size() > 1;
   facts.threads = ThreadsOfRank(config.run.threads, roster, rank, plan.environment);
   facts.extra = config.run.env;
-  facts.interfaces = net::ChosenInterfaces(config.rendezvous.interface);
+  // Gloo takes the first.
+  const std::vector<std::string>& addresses =
+      roster.nodes[static_cast<size_t>(roster.NodeOf(rank))].addresses;
+  facts.interfaces =
+      net::ChosenInterfaces(config.rendezvous.interface, addresses.empty() ? "" : addresses.front());
   const auto& for_nccl = config.nccl.interface;
   facts.nccl =
       nccl::NcclVariables(config.nccl, for_nccl ? net::ChosenInterfaces(for_nccl) : facts.interfaces);

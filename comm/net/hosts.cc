@@ -70,7 +70,8 @@ Result<std::vector<LocalInterface>> LocalInterfaces() {
     const int family = entry->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
     const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    interfaces.push_back({entry->ifa_name, SocketAddress(entry->ifa_addr, length)});
+    interfaces.push_back(
+        {entry->ifa_name, SocketAddress(entry->ifa_addr, length), (entry->ifa_flags & IFF_RUNNING) != 0});
   }
   freeifaddrs(list);
   return interfaces;
@@ -101,7 +102,13 @@ bool MatchesInterface(const LocalInterface& interface, std::string_view pattern)
   return bits && network && SameNetwork(AddressBytes(interface.address), AddressBytes(*network), *bits);
 }
 
-std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern) {
+bool MayLeadToOtherNodes(const LocalInterface& interface, std::string_view pattern) {
+  const SocketAddress& address = interface.address;
+  return interface.has_link && !address.IsLoopback() && !address.IsLinkLocal() &&
+         !IsNodeLocalInterface(interface.name) && MatchesInterface(interface, pattern);
+}
+
+std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern, std::string_view first) {
   if (!pattern) return {};
   const Result<std::vector<LocalInterface>> interfaces = LocalInterfaces();
   if (!interfaces) {
@@ -110,9 +117,10 @@ std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& patt
   }
   std::vector<std::string> names;
   for (const LocalInterface& interface : *interfaces) {
-    if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
-    if (IsNodeLocalInterface(interface.name) || !MatchesInterface(interface, *pattern)) continue;
-    if (std::ranges::find(names, interface.name) == names.end()) names.push_back(interface.name);
+    if (!MayLeadToOtherNodes(interface, *pattern)) continue;
+    const auto known = std::ranges::find(names, interface.name);
+    const auto end = known == names.end() ? names.insert(known, interface.name) + 1 : known + 1;
+    if (interface.address.Host() == first) std::rotate(names.begin(), end - 1, end);
   }
   return names;
 }

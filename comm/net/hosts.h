@@ -19,6 +19,7 @@ Result<std::vector<SocketAddress>> ResolveHost(const std::string& host, uint16_t
 struct LocalInterface {
   std::string name;  // "eth0"
   SocketAddress address;
+  bool has_link = true;  // else no packet leaves it: no cable, no peer
 };
 
 // Every address of every interface that is up.
@@ -33,9 +34,13 @@ bool IsNodeLocalInterface(std::string_view name);
 // `pattern`: a name, a glob over names ("eth*") or a CIDR ("10.1.0.0/16", "fd00::/8").
 bool MatchesInterface(const LocalInterface& interface, std::string_view pattern);
 
+// Chosen by `pattern`, with a link, never loopback, link-local or a network that every node has.
+bool MayLeadToOtherNodes(const LocalInterface& interface, std::string_view pattern);
+
 // The names of the interfaces that rendezvous.interface chooses on this node, for the libraries of programs
-// (NCCL, Gloo). Those whose addresses AddressesToAdvertise offers, each once, in the same order; empty
+// (NCCL, Gloo). Those whose addresses AddressesToAdvertise offers, each once, that with the address `first` before all; empty
 // without a pattern, or if it matches nothing.
-std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern);
+std::vector<std::string> ChosenInterfaces(const std::optional<std::string>& pattern,
+                                          std::string_view first = {});
 
 }  // namespace muster::net

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "comm/net/hosts.h"
 
 namespace muster::rendezvous {
@@ -14,11 +16,12 @@ Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,
   std::vector<std::string> matching;
   std::vector<std::string> all;
   for (const net::LocalInterface& interface : interfaces) {
-    all.push_back(fmt::format("{} {}", interface.name, interface.address.Host()));
-    if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) continue;
-    if (net::IsNodeLocalInterface(interface.name) || !net::MatchesInterface(interface, *pattern)) continue;
-    matching.push_back(interface.address.Host());
+    const std::string host = interface.address.Host();
+    all.push_back(fmt::format("{} {}{}", interface.name, host, interface.has_link ? "" : " (no link)"));
+    if (net::MayLeadToOtherNodes(interface, *pattern)) matching.push_back(host);
   }
+  std::ranges::stable_partition(
+      matching, [&](const std::string& host) { return std::ranges::count(proven, host) > 0; });
   if (!matching.empty()) return matching;
   return WithHint(
       Fail(Code::kConfiguration, "rendezvous.interface \"{}\" matches no usable address of {}", *pattern,

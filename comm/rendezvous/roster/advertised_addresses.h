@@ -11,8 +11,9 @@
 namespace muster::rendezvous {
 
 // The addresses of this node that other nodes use for data connections. `pattern`: rendezvous.interface (a
-// name, a glob, a CIDR): all addresses of this node that match, never loopback, link-local or a network that
-// every node has. Absent: `proven`, the local addresses that a connection between nodes already used. Error:
+// name, a glob, a CIDR): all addresses of this node that match and have a link, never loopback, link-local or a
+// network that every node has; those in `proven` come first. Absent: `proven`, the local addresses that a
+// connection between nodes already used. Error:
 // kConfiguration if the pattern matches nothing; it lists the available addresses, and names `node`, because
 // every rank of the group receives it.
 Result<std::vector<std::string>> AddressesToAdvertise(std::string_view node,

@@ -1,16 +1,14 @@
 #include "bootstrap/store/store_keeper.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/other_user.h"
+#include "tests/comm/net/own_network.h"
 #include "tests/comm/rendezvous/tcp_store/server_peer.h"
 #include "tests/comm/rendezvous/test_group.h"
 
@@ -50,24 +48,6 @@ class StoreKeeperTest : public testing::Test {
   std::unique_ptr<StoreKeeper> keeper;
 };
 
-// This thread, and those that it starts, in a network namespace of its own, in which the loopback interface also takes
-// 192.0.2.0/24. No interface lists these addresses.
-class OwnNetwork {
- public:
-  OwnNetwork() : before_(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
-    made_ = unshare(CLONE_NEWNET) == 0 &&
-            system("ip link set lo up && ip route add local 192.0.2.0/24 dev lo") == 0;
-  }
-  OwnNetwork(const OwnNetwork&) = delete;
-  OwnNetwork& operator=(const OwnNetwork&) = delete;
-  ~OwnNetwork() { EXPECT_EQ(setns(before_.get(), CLONE_NEWNET), 0); }
-  bool made() const { return made_; }
-
- private:
-  UniqueFd before_;
-  bool made_ = false;
-};
-
 // A blocking socket, connected from that address of this node.
 UniqueFd ConnectFrom(const char* host, const net::SocketAddress& address) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -79,7 +59,8 @@ UniqueFd ConnectFrom(const char* host, const net::SocketAddress& address) {
 
 TEST_F(StoreKeeperTest, AnAddressOutsideTheGroupIsClosedBeforeItSendsAnything) {
   if (getuid() != 0) GTEST_SKIP() << "needs root: a network namespace";
-  const OwnNetwork network;
+  // Also takes 192.0.2.0/24. No interface lists these addresses.
+  const net::OwnNetwork network("ip route add local 192.0.2.0/24 dev lo");
   ASSERT_TRUE(network.made());
   Start();
   const UniqueFd stranger = ConnectFrom("192.0.2.7", address);

@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/comm/net/own_network.h"
 
 namespace muster::net {
 namespace {
 
+using testing::ElementsAre;
 using testing::StartsWith;
 
 LocalInterface Interface(std::string name, std::string_view address) {
@@ -73,6 +77,17 @@ TEST(MatchesInterface, ByNetwork) {
   EXPECT_TRUE(MatchesInterface(ipv6, "fd00::/8"));
   EXPECT_TRUE(MatchesInterface(ipv6, "fd00:1::/64"));
   EXPECT_FALSE(MatchesInterface(ipv6, "fe00::/8"));
+}
+
+TEST(ChosenInterfaces, HaveALinkAndBeginWithTheOneOfTheAddress) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: a network namespace";
+  const OwnNetwork network(
+      "for i in 0 1 2; do ip link add e$i type veth peer name x$i; ip addr add 10.77.$i.1/24 dev e$i;"
+      "ip link set e$i up; done; ip addr add 10.77.2.2/24 dev e2; ip link set x1 up; ip link set x2 up;" +
+      AwaitLink("e1") + AwaitLink("e2"));
+  ASSERT_TRUE(network.made());
+  EXPECT_THAT(ChosenInterfaces("e*"), ElementsAre("e1", "e2"));
+  EXPECT_THAT(ChosenInterfaces("e*", "10.77.2.2"), ElementsAre("e2", "e1"));
 }
 
 }  // namespace

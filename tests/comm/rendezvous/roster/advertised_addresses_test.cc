@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "comm/net/hosts.h"
+#include "tests/comm/net/own_network.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -43,6 +45,21 @@ TEST(AddressesToAdvertise, APatternThatMatchesIsObeyed) {
       *AddressesToAdvertise(
           "gpu02", usable->address.Host() + (usable->address.family() == AF_INET ? "/32" : "/128"), {}),
       ElementsAre(usable->address.Host()));
+}
+
+// The first address is MASTER_ADDR of programs.
+TEST(AddressesToAdvertise, TheProvenOneComesFirstAndNoneWithoutALink) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: a network namespace";
+  const net::OwnNetwork network(
+      "ip link add e0 type veth peer name x0; ip link add e1 type veth peer name x1;"
+      "ip addr add 10.77.0.1/24 dev e0; ip addr add 10.88.0.1/24 dev e1; ip addr add 10.88.0.2/24 dev e1;"
+      "ip link set e0 up; ip link set e1 up; ip link set x1 up;" +
+      net::AwaitLink("e1"));
+  ASSERT_TRUE(network.made());
+  EXPECT_THAT(*AddressesToAdvertise("gpu02", "e*", {"10.88.0.2"}), ElementsAre("10.88.0.2", "10.88.0.1"));
+  const auto no_link = AddressesToAdvertise("gpu02", "e0", {"10.88.0.2"});
+  ASSERT_FALSE(no_link);
+  EXPECT_THAT(no_link.error().hint, HasSubstr("e0 10.77.0.1 (no link), e1 10.88.0.1"));
 }
 
 }  // namespace
