@@ -23,23 +23,21 @@ Round Rounds::Of(int rank) const { return Has(rank) ? ranks_[static_cast<size_t>
 Round Rounds::Enter(int rank) {
   if (!Has(rank)) return latest_;
   Rank& entering = ranks_[static_cast<size_t>(rank)];
-  const bool all_were_here = entering.round < latest_ || in_latest_ == ranks_.size();
-  if (!entering.has_come) {
-    entering.has_come = true;
-    ++in_latest_;
-  } else if (entering.connections == 0 && all_were_here) {
-    if (++entering.round > latest_) {
-      latest_ = entering.round;
-      in_latest_ = 0;
-    }
-    ++in_latest_;
+  const bool all_have_met = entering.round < latest_ || met_;
+  if (entering.connections == 0 && all_have_met && ++entering.round > latest_) {
+    latest_ = entering.round;
+    present_ = 0;
+    met_ = false;
   }
-  ++entering.connections;
+  if (entering.connections++ == 0 && entering.round == latest_) ++present_;
+  met_ = met_ || present_ == ranks_.size();
   return entering.round;
 }
 
 void Rounds::Leave(int rank) {
-  if (Has(rank)) --ranks_[static_cast<size_t>(rank)].connections;
+  if (!Has(rank)) return;
+  Rank& leaving = ranks_[static_cast<size_t>(rank)];
+  if (--leaving.connections == 0 && leaving.round == latest_) --present_;
 }
 
 }  // namespace muster::tcp_store

@@ -8,17 +8,17 @@
 //
 //   1. A connection is in a round from its first process-group key on, until it closes.
 //   2. A rank whose connections of round N have all closed enters round N + 1 with the next such connection,
-//      if every rank has been in round N. Else it stays in round N.
+//      if all ranks had connections of round N at one time. Else it stays in round N.
 //   3. Round N - 1 is dropped when the first rank enters round N + 1.
 //
 // The reasons:
 //
 // - Each rank counts alone, because ranks are not equally fast: one is in round N + 1 while other ranks still
 //   have connections of round N open and read its keys. A wait for the slowest could block forever.
-// - Rule 2 requires every rank, because a rank may try alone before the others (init_process_group with a
-//   short timeout, in a loop): the others must find it in the first round. A process group connects all
-//   ranks, so no rank completes a round that another has not entered. So ranks are never more than one round
-//   apart: rule 3.
+// - Rule 2 requires that all ranks meet, because a rank may try alone (init_process_group with a short timeout,
+//   in a loop, with pauses): the others must find it in the first round. A process group connects all ranks,
+//   so no rank completes a round in which they have not met. So ranks are never more than one round apart:
+//   rule 3.
 // - Only keys of process groups have rounds. Other keys last as long as the program: a rank may publish a
 //   value over a short connection, probe the store, or open a second client, and the value is there for all
 //   ranks.
@@ -61,13 +61,13 @@ class Rounds {
   struct Rank {
     Round round = 0;
     size_t connections = 0;
-    bool has_come = false;
   };
   bool Has(int rank) const { return rank >= 0 && static_cast<size_t>(rank) < ranks_.size(); }
 
   std::vector<Rank> ranks_;
   Round latest_ = 0;
-  size_t in_latest_ = 0;  // ranks that have been in the latest round
+  size_t present_ = 0;  // ranks with connections of the latest round
+  bool met_ = false;    // all ranks had some at one time
 };
 
 }  // namespace muster::tcp_store
