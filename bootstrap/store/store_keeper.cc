@@ -97,15 +97,13 @@ void StoreKeeper::Judge(const net::SocketAddress& peer, const Verdict& verdict) 
   rendezvous::OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
   rendezvous::OwnerAnswer seen_from_here;
   if (Addresses().IsOwn(peer)) seen_from_here = params_.look(question);
-  const bool decided = seen_from_here.kind == rendezvous::OwnerKind::kProgram ||
-                       seen_from_here.kind == rendezvous::OwnerKind::kStranger;
   const std::vector<int> nodes = Addresses().NodesOf(peer);
-  if (decided || nodes.empty()) return Conclude(seen_from_here, verdict);
+  if (Decides(seen_from_here.kind) || nodes.empty()) return Conclude(seen_from_here, verdict);
   const auto asked = std::make_shared<Asked>(nodes.size(), seen_from_here);
   for (const int node : nodes) {
     question.node = node;
     params_.plane.AskOwner(question, [this, asked, verdict](const rendezvous::OwnerAnswer& answer) {
-      if (answer.kind > asked->best.kind) asked->best = answer;
+      Merge(asked->best, answer);
       if (--asked->open == 0) Conclude(asked->best, verdict);
     });
   }
@@ -116,7 +114,9 @@ void StoreKeeper::Conclude(const rendezvous::OwnerAnswer& answer, const Verdict&
 }
 
 // A program that the user starts beside the group's uses the latest store.
-Result<tcp_store::Member> StoreKeeper::MemberOf(const rendezvous::OwnerAnswer& answer) {
+Result<std::optional<tcp_store::Member>> StoreKeeper::MemberOf(const rendezvous::OwnerAnswer& answer) {
+  // A supervisor is late. It answers the next question, or it is lost.
+  if (!answer.complete && !Decides(answer.kind)) return std::nullopt;
   switch (answer.kind) {
     case rendezvous::OwnerKind::kProgram:
       TakeNote(answer.rank, answer.generation);

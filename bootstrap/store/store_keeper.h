@@ -57,7 +57,7 @@ class StoreKeeper {
   Result<tcp_store::ServerOptions> Options(const net::SocketAddress& own);
   void Judge(const net::SocketAddress& peer, const Verdict& verdict);
   void Conclude(const rendezvous::OwnerAnswer& answer, const Verdict& verdict);
-  Result<tcp_store::Member> MemberOf(const rendezvous::OwnerAnswer& answer);
+  Result<std::optional<tcp_store::Member>> MemberOf(const rendezvous::OwnerAnswer& answer);
   void TakeNote(int rank, uint32_t generation);
 
   Params params_;

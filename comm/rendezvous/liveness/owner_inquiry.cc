@@ -9,13 +9,10 @@ namespace {
 
 using std::chrono::seconds;
 
-// Those below answer in well under a millisecond, or they are stopped.
-constexpr Duration kCollectFor = seconds(3);
-constexpr Duration kAnswerWithin = seconds(5);
+// For the way to the root and back.
+constexpr Duration kOnTheWay = seconds(2);
 // Limit of forwarded questions: more come only from a faulty peer.
 constexpr size_t kMostOnTheirWay = 65536;
-
-bool Decides(OwnerKind kind) { return kind == OwnerKind::kStranger || kind == OwnerKind::kProgram; }
 
 }  // namespace
 
@@ -29,7 +26,8 @@ void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
   question.id = id;
   Asked& asked = asked_[id];
   asked.on_answer = std::move(on_answer);
-  asked.timer = params_.links.loop().After(kAnswerWithin, [this, id] { Deliver(OwnerAnswer{.id = id}); });
+  asked.timer = params_.links.loop().After(params_.collect_for + kOnTheWay,
+                                           [this, id] { Deliver(OwnerAnswer{.id = id, .complete = false}); });
   if (params_.links.is_root()) return Collect(question, ChildLinks::kSelf);
   if (!params_.links.SendUp(Encode(question))) Deliver(OwnerAnswer{.id = id});
 }
@@ -72,7 +70,10 @@ void OwnerInquiry::Collect(const OwnerQuestion& question, ChildLinks::Source ask
     for (const ChildLinks::Source source : ChildLinksFor(question)) collected.waits_for.insert(source);
   }
   if (collected.waits_for.empty()) return Conclude(id);
-  collected.timer = params_.links.loop().After(kCollectFor, [this, id] { Conclude(id); });
+  collected.timer = params_.links.loop().After(params_.collect_for, [this, id] {
+    collected_.at(id).best.complete = false;
+    Conclude(id);
+  });
   const Bytes frame = Encode(question);
   for (const ChildLinks::Source source : collected.waits_for) params_.links.children().Send(source, frame);
 }
@@ -90,7 +91,7 @@ void OwnerInquiry::Take(ChildLinks::Source source, const OwnerAnswer& answer) {
   const auto found = collected_.find(answer.id);
   if (found == collected_.end() || found->second.waits_for.erase(source) == 0) return;
   Collected& collected = found->second;
-  if (answer.kind > collected.best.kind) collected.best = answer;
+  Merge(collected.best, answer);
   if (Decides(collected.best.kind) || collected.waits_for.empty()) Conclude(answer.id);
 }
 

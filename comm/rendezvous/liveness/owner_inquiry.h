@@ -5,7 +5,8 @@
 //
 // Each process of that node checks its own programs; a leader forwards the question to its followers. The
 // most specific answer counts (the order of OwnerKind). Part of a ControlPlane, on its EventLoop; nothing
-// blocks. A question times out after a few seconds: then the connection has no owner.
+// blocks. A question times out after a few seconds: then the answer is not complete. A process that is lost has no
+// answer.
 #pragma once
 
 #include <functional>
@@ -28,6 +29,8 @@ class OwnerInquiry {
     const Roster& roster;
     int node = 0;  // this process's; index into roster.nodes
     Look look;     // this process's own; may be empty
+    // Processes answer in well under a millisecond, or they are stopped.
+    Duration collect_for = std::chrono::seconds(3);
   };
 
   explicit OwnerInquiry(Params params) : params_(std::move(params)) {}

@@ -10,7 +10,14 @@ void Fields(auto& wire, Is<OwnerQuestion> auto& question) {
 }
 
 void Fields(auto& wire, Is<OwnerAnswer> auto& answer) {
-  wire(answer.id, UpTo(answer.kind, OwnerKind::kProgram), answer.uid, answer.rank, answer.generation);
+  wire(answer.id, UpTo(answer.kind, OwnerKind::kProgram), answer.uid, answer.rank, answer.generation,
+       answer.complete);
+}
+
+void Merge(OwnerAnswer& best, const OwnerAnswer& other) {
+  const bool complete = best.complete && other.complete;
+  if (other.kind > best.kind) best = other;
+  best.complete = complete;
 }
 
 Bytes Encode(const OwnerQuestion& question) { return EncodeFields(ControlType::kOwnerAsked, question); }

@@ -37,9 +37,16 @@ struct OwnerAnswer {
   uid_t uid = 0;            // unless kNoOwner
   int rank = -1;            // of kProgram
   uint32_t generation = 0;  // of kProgram: number of earlier programs of this rank that used the store
+  // False: a process of the node did not answer in time. The connection may be its program's: repeat the question.
+  bool complete = true;
 
   friend bool operator==(const OwnerAnswer&, const OwnerAnswer&) = default;
 };
+
+// No other process of the node gives a more specific answer.
+inline bool Decides(OwnerKind kind) { return kind == OwnerKind::kStranger || kind == OwnerKind::kProgram; }
+// `best` becomes the more specific of both; it is complete if both are.
+void Merge(OwnerAnswer& best, const OwnerAnswer& other);
 
 Bytes Encode(const OwnerQuestion& question);
 Bytes Encode(const OwnerAnswer& answer);

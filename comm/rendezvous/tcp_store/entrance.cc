@@ -68,7 +68,7 @@ std::optional<Entrance::Question> Entrance::NextQuestion(Clock::time_point now) 
   const ClientId id = host.waiting.front();
   host.waiting.pop_front();
   clients_.at(id).stage = Stage::kAsked;
-  if (host.questions++ == 0) host.answered = now;
+  if (host.questions++ == 0 && !host.late) host.answered = now;
   ++questions_;
   last_asked_ = next->first;
   return Question{id, next->first};
@@ -79,7 +79,22 @@ void Entrance::Answered(const std::string& host, Clock::time_point now) {
   if (found == hosts_.end() || found->second.questions == 0) return;
   --found->second.questions;
   found->second.answered = now;
+  found->second.late = false;
   --questions_;
+  DropIfEmpty(found);
+}
+
+void Entrance::Unanswered(const Question& question) {
+  const auto found = hosts_.find(question.host);
+  if (found == hosts_.end() || found->second.questions == 0) return;
+  Host& host = found->second;
+  --host.questions;
+  --questions_;
+  host.late = true;
+  if (const auto client = clients_.find(question.client); client != clients_.end()) {
+    client->second.stage = Stage::kWaiting;
+    host.waiting.push_back(question.client);
+  }
   DropIfEmpty(found);
 }
 

@@ -60,6 +60,8 @@ class Entrance {
   // The next question to send; absent if no client waits or too many are open.
   std::optional<Question> NextQuestion(Clock::time_point now);
   void Answered(const std::string& host, Clock::time_point now);
+  // Its host is late: the client waits for its next turn, behind those of its host.
+  void Unanswered(const Question& question);
 
   // The client that gives way to the next; absent: there is none.
   std::optional<ClientId> OldestSilent() const;
@@ -74,6 +76,7 @@ class Entrance {
     size_t silent = 0;
     size_t questions = 0;
     Clock::time_point answered{};  // or time of the first open question
+    bool late = false;             // it has not answered since
     std::deque<ClientId> waiting;
   };
   using Hosts = std::map<std::string, Host>;

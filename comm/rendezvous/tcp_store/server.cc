@@ -76,6 +76,7 @@ void Server::UpdatePaused() {
 }
 
 void Server::OnGreeted(ClientId id) {
+  loop_.Cancel(std::exchange(sessions_.at(id).handshake, 0));
   if (!options_.gate) return Admit(id, Member{});
   entrance_.Greeted(id);
   AskNext();
@@ -85,27 +86,33 @@ void Server::OnGreeted(ClientId id) {
 void Server::AskNext() {
   while (const auto question = entrance_.NextQuestion(Clock::now())) {
     const auto on_verdict = [this, question = *question,
-                             alive = std::weak_ptr<bool>(alive_)](const Result<Member>& verdict) {
-      if (alive.expired()) return;
-      entrance_.Answered(question.host, Clock::now());
-      Admit(question.client, verdict);
-      AskNext();
+                             alive = std::weak_ptr<bool>(alive_)](const auto& verdict) {
+      if (!alive.expired()) OnVerdict(question, verdict);
     };
     const auto found = sessions_.find(question->client);
     if (found != sessions_.end()) options_.gate(found->second.session->peer(), on_verdict);
   }
 }
 
-void Server::Admit(ClientId id, const Result<Member>& verdict) {
+void Server::OnVerdict(const Entrance::Question& question, const Result<std::optional<Member>>& verdict) {
+  if (verdict && !*verdict) {
+    entrance_.Unanswered(question);
+  } else {
+    entrance_.Answered(question.host, Clock::now());
+    if (verdict) Admit(question.client, **verdict);
+    if (!verdict) CloseClient(question.client, verdict.error());
+  }
+  AskNext();
+}
+
+void Server::Admit(ClientId id, const Member& member) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   const std::shared_ptr<Session> session = found->second.session;
-  if (!verdict) return session->Close(verdict.error());
   entrance_.Leave(id);
-  loop_.Cancel(std::exchange(found->second.handshake, 0));
-  const auto space = spaces_.try_emplace(verdict->space, options_.limits, memory_, options_.ranks).first;
+  const auto space = spaces_.try_emplace(member.space, options_.limits, memory_, options_.ranks).first;
   found->second.space = space;
-  session->Start(space->second, verdict->rank);
+  session->Start(space->second, member.rank);
   UpdatePaused();
 }
 

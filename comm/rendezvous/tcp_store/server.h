@@ -36,8 +36,9 @@ struct Member {
 
 struct ServerOptions {
   // Calls `verdict` once, immediately or later, on the loop's thread: with the client's identity, or with an
-  // Error that rejects it. Bytes that the client sends meanwhile wait in the kernel.
-  using Verdict = std::function<void(Result<Member>)>;
+  // Error that rejects it. Absent: unknown so far; the gate is called again when it is the client's turn. Bytes
+  // that the client sends meanwhile wait in the kernel.
+  using Verdict = std::function<void(Result<std::optional<Member>>)>;
   using Gate = std::function<void(const net::SocketAddress& peer, Verdict verdict)>;
   // An Error rejects the new connection. Called for each connection: it must be quick.
   using Screen = std::function<Status(const net::SocketAddress& peer)>;
@@ -46,7 +47,7 @@ struct ServerOptions {
   uint64_t memory = uint64_t{4} << 30;            // bytes of keys, values and waits
   uint64_t buffers = uint64_t{1} << 30;           // bytes of unfinished requests and untaken answers
   size_t most_clients = 65536;                    // further ones wait in the kernel's queue
-  Duration handshake = std::chrono::seconds(30);  // until a connection has passed the gate and sent VALIDATE
+  Duration handshake = std::chrono::seconds(30);  // until a connection has sent VALIDATE
   Entrance::Limits entrance;                      // `clients` is lowered to a quarter of most_clients
   Screen screen;                                  // may be empty: every client may send VALIDATE
   Gate gate;           // called once a client has sent VALIDATE; may be empty: accepts all, to space 0
@@ -76,10 +77,11 @@ class Server {
   void OnAccept(UniqueFd fd, const net::SocketAddress& peer);
   void OnGreeted(ClientId id);
   void AskNext();
+  void OnVerdict(const Entrance::Question& question, const Result<std::optional<Member>>& verdict);
   void Refuse(const net::SocketAddress& peer, const Error& reason);
   void CloseClient(ClientId id, const Error& reason);
   void UpdatePaused();
-  void Admit(ClientId id, const Result<Member>& verdict);
+  void Admit(ClientId id, const Member& member);
   void Expire(ClientId id);
   void OnClosed(ClientId id, const Error& reason);
 

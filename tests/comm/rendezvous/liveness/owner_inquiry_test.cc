@@ -169,6 +169,27 @@ TEST_F(OwnerInquiryTest, WhoHasGoneAnswersNothingMore) {
   EXPECT_EQ(Ask(0).kind, OwnerKind::kNoOwner);
 }
 
+// A supervisor that is stopped for a few seconds: its program's connection is not without an owner.
+TEST_F(OwnerInquiryTest, AnAnswerWithoutALateProcessIsNotComplete) {
+  auto children = std::make_unique<ChildLinks>();
+  auto late = net::SocketPair();
+  const ChildLinks::Source source =
+      children->Add(std::make_unique<net::FrameStream>(*loop, std::move(late.first), 1 << 20), "b", false);
+  children->Find(source)->ranks = {1};
+  TreeLinks links(*loop, nullptr, std::move(children));
+  const Roster roster{"", {{"a", {}}, {"b", {}}}, {{0, 0, 0, {}}, {1, 0, 0, {}}}};
+  OwnerInquiry inquiry({links, roster, 0, {}, std::chrono::milliseconds(1)});
+  std::vector<OwnerAnswer> answers;
+  const auto take = [&](const OwnerAnswer& answer) { answers.push_back(answer); };
+  inquiry.Ask(About(1), take);
+  ASSERT_TRUE(loop.Until([&] { return answers.size() == 1; }));
+  EXPECT_FALSE(answers[0].complete);
+  inquiry.Ask(About(1), take);
+  inquiry.Forget(source);
+  ASSERT_EQ(answers.size(), 2u) << "it is lost";
+  EXPECT_TRUE(answers[1].complete);
+}
+
 TEST_F(OwnerInquiryTest, NobodyIsAskedWhoHasLeft) {
   Form({"a", "b", "c"});
   (*group)[2].plane().Leave();

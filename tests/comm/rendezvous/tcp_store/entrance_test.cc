@@ -113,6 +113,20 @@ TEST_F(EntranceTest, AHostThatDoesNotAnswerDoesNotKeepTheOthersWaiting) {
   Greet(7, "a");
 }
 
+TEST_F(EntranceTest, WithoutAnAnswerAClientWaitsForItsNextTurnAndItsHostStaysMute) {
+  for (const ClientId id : {1, 2, 3}) Greet(id, "a");
+  EXPECT_THAT(StartOptions(), ElementsAre(1u, 2u));
+  now += seconds(3);
+  entrance.Unanswered({1, "a"});
+  entrance.Unanswered({2, "a"});
+  EXPECT_THAT(StartOptions(), ElementsAre(3u, 1u));
+  EXPECT_TRUE(Arrive(4, "a").refused);
+  entrance.Leave(2);
+  entrance.Answered("a", now);
+  entrance.Unanswered({1, "a"});
+  EXPECT_THAT(StartOptions(), ElementsAre(1u));
+}
+
 TEST_F(EntranceTest, WhoIsNotHereIsNoMatter) {
   entrance.Leave(1);
   entrance.Greeted(1);

@@ -70,6 +70,21 @@ TEST_F(GateTest, WhoHangsUpWhileTheQuestionIsOpenIsGoneAtOnce) {
   EXPECT_EQ(log.Text(), "");
 }
 
+// The supervisor of a program is stopped for longer than the time for a greeting.
+TEST_F(GateTest, WhoseOwnerIsUnknownIsAskedForAgain) {
+  StartGated({.handshake = std::chrono::milliseconds(20)});
+  Peer program = Client();
+  ASSERT_TRUE(Until(loop, [&] { return asked.size() == 1; }));
+  Peer silent = Connect();
+  silent.ExpectClosed();
+  asked[0].second(std::nullopt);
+  ASSERT_TRUE(Until(loop, [&] { return asked.size() == 2; }));
+  EXPECT_EQ(asked[0].first, asked[1].first);
+  asked[1].second(Member{});
+  program.Send({Operation::kNumKeys, {}});
+  program.ExpectNumber(0);
+}
+
 TEST_F(GateTest, QuestionsTakeTurns) {
   StartGated({.entrance = {.questions_of_host = 2}});
   std::vector<Peer> peers;
