@@ -28,7 +28,7 @@ class ItemLimit:
         self.seconds = min(seconds, threading.TIMEOUT_MAX)
         self._lock = threading.Lock()
         self._ends: dict[int, float] = {}  # by thread, when its item is late
-        self._late: dict[int, bool] = {}  # threads whose item is late; whether the signal has raised the exception
+        self._late: dict[int, bool] = {}  # threads whose item is late; whether their exception has been raised
         self._closed = threading.Event()
         self._handles = seconds > 0 and self._install()
         if seconds > 0:
@@ -56,9 +56,9 @@ class ItemLimit:
         with self._lock:
             self._closed.set()
             self._ends.clear()
-        if self._handles:
+        if self._signals():
             signal.signal(_SIGNAL, signal.SIG_DFL)
-            self._handles = False
+        self._handles = False
 
     def _install(self) -> bool:
         """Whether the signal is this map's."""
@@ -66,6 +66,10 @@ class ItemLimit:
             return False
         signal.signal(_SIGNAL, self._on_signal)
         return True
+
+    def _signals(self) -> bool:
+        """The function of an item may have changed the handler."""
+        return self._handles and signal.getsignal(_SIGNAL) == self._on_signal
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         me = threading.get_ident()
@@ -83,12 +87,13 @@ class ItemLimit:
         with self._lock:
             for thread in [thread for thread, end in self._ends.items() if end <= now]:
                 del self._ends[thread]
-                self._late[thread] = False
                 self._send(thread)
             return min([self.seconds, *(end - now for end in self._ends.values())])
 
     def _send(self, thread: int) -> None:
-        if self._handles and thread == threading.main_thread().ident:
+        by_signal = thread == threading.main_thread().ident and self._signals()
+        self._late[thread] = not by_signal
+        if by_signal:
             signal.pthread_kill(thread, _SIGNAL)
         else:
             _raise_in(thread, ItemTimeout)
