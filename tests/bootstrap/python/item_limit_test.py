@@ -19,6 +19,25 @@ sys.path.insert(0, cases.PACKAGE)
 from muster._item_limit import ItemLimit, ItemTimeout  # noqa: E402
 
 
+class Tracers(unittest.TestCase):
+    def test_go_on_after_a_late_item(self):
+        program = (
+            "import sys, time\n"
+            "from muster._item_limit import ItemLimit, ItemTimeout\n"
+            "limit = ItemLimit(3600)\n"
+            "limit.begin()\n"
+            "try:\n"
+            "    limit._end_late(time.monotonic() + 7200)\n"
+            "    while True: pass\n"
+            "except ItemTimeout:\n"
+            "    limit.end()\n"
+            "sys.settrace(lambda *_: None)\n"
+            "(lambda: print('goes on'))()\n"
+        )
+        done = cases.run([sys.executable, "-c", program])
+        self.assertEqual((done.returncode, done.stdout), (0, "goes on\n"), done.stderr)
+
+
 class Handlers(unittest.TestCase):
     def setUp(self):
         self.limit = ItemLimit(3600)
