@@ -10,11 +10,24 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import sys
 import threading
 import time
-from types import FrameType
+from types import CodeType, FrameType
+from typing import Callable, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 _SIGNAL = signal.SIGALRM
+
+_whole: set[CodeType] = set()
+
+
+def whole(function: _Function) -> _Function:
+    """Nothing is raised in this function, which calls `begin` or `end`."""
+    _whole.add(function.__code__)
+    return function
+
 
 class ItemTimeout(BaseException):
     """An item has taken longer than the map's `timeout`. No Exception: a function that tries again after each of these ends, too."""
@@ -34,22 +47,24 @@ class ItemLimit:
         if seconds > 0:
             threading.Thread(target=self._watch, name="muster map limit", daemon=True).start()
 
+    @whole
     def begin(self) -> None:
         if self.seconds > 0:
             with self._lock:
                 self._ends[threading.get_ident()] = time.monotonic() + self.seconds
 
+    @whole
     def end(self) -> bool:
-        """True: this was too late. No exception arrives from now on."""
+        """True: this was too late. No exception arrives from now on. Without the signal an exception may still leave this function."""
         if self.seconds <= 0:
             return False
         me = threading.get_ident()
         with self._lock:
             self._ends.pop(me, None)
-            late = self._late.pop(me, None) is not None
+            late = self._late.pop(me, None)
             if late:
                 _take_back(me)
-        return late
+        return late is not None
 
     def close(self) -> None:
         """Also with an item at work. No signal arrives from now on: without the handler it would end the process."""
@@ -71,9 +86,9 @@ class ItemLimit:
         """The function of an item may have changed the handler."""
         return self._handles and signal.getsignal(_SIGNAL) == self._on_signal
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, frame: FrameType | None) -> None:
         me = threading.get_ident()
-        if self._late.get(me) is False:
+        if self._late.get(me) is False and (frame is None or frame.f_code not in _whole):
             self._late[me] = True
             raise ItemTimeout
 
@@ -95,7 +110,7 @@ class ItemLimit:
         self._late[thread] = not by_signal
         if by_signal:
             signal.pthread_kill(thread, _SIGNAL)
-        else:
+        elif (frame := sys._current_frames().get(thread)) and frame.f_code not in _whole:
             _raise_in(thread, ItemTimeout)
 
 

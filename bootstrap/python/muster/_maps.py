@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, TypeVar, over
 
 from . import _exit_status, _library, _map_end, _results, _world
 from ._errors import UsageError
-from ._item_limit import ItemLimit, ItemTimeout
+from ._item_limit import ItemLimit, ItemTimeout, whole
 from ._map_end import Journal
 from ._map_plan import Items, Key, Plan, main_name, name_of
 from ._map_queue import MapOutcome, Queue
@@ -212,16 +212,26 @@ class MapItem(Generic[_T]):
         if self._queue.holds(self._number):
             self.fail("not committed: the program went on to the next item")
 
+    def _fail_late(self, error: BaseException | None) -> None:
+        self._limit.end()
+        where = "" if error is None else _reason(error).partition("\n")[2]
+        self.fail(f"not finished after {self._limit.seconds:g} s (timeout)\n{where}")
+
+    @whole
     def __enter__(self) -> MapItem[_T]:
         self._limit.begin()
         return self
 
+    @whole
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        if self._limit.end() or isinstance(error, ItemTimeout):
-            where = "" if error is None else _reason(error).partition("\n")[2]
-            self.fail(f"not finished after {self._limit.seconds:g} s (timeout)\n{where}")
+        try:
+            late = self._limit.end() or isinstance(error, ItemTimeout)
+        except ItemTimeout:
+            late = True
+        if late:
+            self._fail_late(error)
             return True
         if not self._queue.holds(self._number):
             return False
@@ -436,8 +446,11 @@ def _work(queue: Queue, plan: Plan[Any], limit: ItemLimit, function: Callable[[A
     while (granted := queue.next()) is not None:
         item: MapItem[Any] = MapItem(queue, plan, limit, *granted)
         # If the group has failed, the next call raises that.
-        with item:
-            item.commit(function(item.value))
+        try:
+            with item:
+                item.commit(function(item.value))
+        except ItemTimeout as error:  # while the block began or ended
+            item._fail_late(error)
 
 
 def _work_in_threads(
