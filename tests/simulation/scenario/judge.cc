@@ -73,8 +73,9 @@ class Judgement {
     if (outcome.peak > kMostBytes) Add(fmt::format("grows: {}: {} bytes", name, outcome.peak));
     const Damage& damage = DamageOf(outcome);
     const Duration limit = LaunchOf(outcome).rendezvous + damage.standstill + kEndsAfterDeadline;
-    // One that follows another waits for its end without a deadline.
-    if (!outcome.formed && !damage.follows_damage && outcome.ended_at > outcome.began + limit)
+    // One that follows another, or a second process, waits for the end of the group without a deadline.
+    const bool waits = damage.follows_damage || outcome.duplicate;
+    if (!outcome.formed && !waits && outcome.ended_at > outcome.began + limit)
       Add(fmt::format(
           "late: {}: {} ms more than its deadline", name,
           (outcome.ended_at - outcome.began - LaunchOf(outcome).rendezvous) / std::chrono::milliseconds(1)));
