@@ -57,6 +57,12 @@ refuses 'does not name it' "$work/muster-1.3.0-linux-$architecture.tar.gz"
 rm SHA256SUMS
 refuses 'cannot unpack' "muster-1.3.0-linux-$architecture.tar.gz"
 
+# GNU tar on a file system without space: its first line does not name the reason.
+mkdir no-space
+printf '%s\n' '#!/bin/sh' 'echo "tar: muster: Wrote only 2048 of 10240 bytes" >&2' 'exit 2' >no-space/tar
+chmod +x no-space/tar
+PATH=$work/no-space:$PATH refuses 'Wrote only 2048 of 10240 bytes: it takes 20 MB, and ' "muster-1.0.0-linux-$architecture.tar.gz"
+
 # Everything that a shell, man, a compiler or a user needs is in its usual place. A folder of muster's own is one link.
 files=(share/man/man1/muster.1 share/man/man5/muster.yaml.5 share/bash-completion/completions/muster
   share/zsh/site-functions/_muster share/fish/vendor_completions.d/muster.fish
