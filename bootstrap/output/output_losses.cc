@@ -25,12 +25,12 @@ OutputLosses::Loss& OutputLosses::Add(OutputKind kind, const std::string& file, 
 
 void OutputLosses::Failed(OutputKind kind, const std::string& file, int error_number, size_t bytes) {
   const Loss& loss = Add(kind, file, ErrnoText(error_number), bytes);
-  fail_run_ = fail_run_ || kind != OutputKind::kErr;
+  const std::string failure = fmt::format("cannot write {}: {}", file, ErrnoText(error_number));
+  if (kind != OutputKind::kErr && failure_.empty()) failure_ = failure;
   // A full disk concerns the log files of all ranks, and fails again and again.
   if (loss.bytes > bytes) return;
   const LogLevel level = LevelOf(kind);
-  LogEvent(level, "output_lost", {{"file", file}},
-           "cannot write {}: {}; output is lost until it can be written", file, loss.reason);
+  LogEvent(level, "output_lost", {{"file", file}}, "{}; output is lost until it can be written", failure);
 }
 
 void OutputLosses::NotRead(OutputKind kind, const std::string& file, const std::string& reason,

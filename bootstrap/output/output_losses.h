@@ -23,8 +23,8 @@ class OutputLosses {
 
   // Logs how much was lost.
   void Report() const;
-  // Standard output or a log file could not be written: the run must not end with 0.
-  bool fail_run() const { return fail_run_; }
+  // The first failure to write standard output or a log file: the run must not end with 0. Empty: none.
+  const std::string& failure() const { return failure_; }
 
  private:
   struct Loss {
@@ -38,7 +38,7 @@ class OutputLosses {
   Loss& Add(OutputKind kind, const std::string& file, const std::string& reason, size_t bytes);
 
   std::array<Loss, kKinds> losses_;
-  bool fail_run_ = false;
+  std::string failure_;
 };
 
 }  // namespace muster::output

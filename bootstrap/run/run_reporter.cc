@@ -110,6 +110,12 @@ void RunReporter::Failed(const rendezvous::Failure& failure, bool received,
            "{}", FailureLine(verdict_.place(), failure, log));
 }
 
+bool RunReporter::NoteLoss(const std::string& failure) {
+  if (failure.empty()) return false;
+  recorder_.Failed({{Code::kSystem, failure, ""}});
+  return true;
+}
+
 void RunReporter::Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps) {
   // For one program of all ranks its own output and the line of its failure are enough.
   if (!verdict_.place().is_root || plan_.who != WhoRuns::kEveryRank) return;

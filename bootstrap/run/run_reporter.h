@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bootstrap/process/signals.h"
@@ -31,6 +32,8 @@ class RunReporter {
   void Interrupted(int signal, const rendezvous::Joiner* joiner);
   // `received`: another process sent the failure, and logs it. `maps`: as they are now; the root has them.
   void Failed(const rendezvous::Failure& failure, bool received, const std::vector<map::MapState>& maps);
+  // OutputLosses::failure. False: none. Other supervisors do not receive it.
+  bool NoteLoss(const std::string& failure);
   // The run is over. `has_left`, `maps`: RunRecorder::Finish.
   void Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps);
   // After Conclude: the file of run.report. BLOCKS until it is written, a minute at most: a file system may not answer.

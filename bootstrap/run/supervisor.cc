@@ -298,7 +298,7 @@ void Supervisor::Do(RunStep step) {
       });
       return;
     case RunStep::kFinish:
-      if (programs_->losses().fail_run()) verdict_.OutputLost();
+      if (reporter_.NoteLoss(programs_->losses().failure())) verdict_.OutputLost();
       return verdict_.Finish();
   }
 }

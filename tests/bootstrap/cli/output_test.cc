@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/comm/base/folder.h"
@@ -49,6 +50,18 @@ TEST_F(Output, AFullDiskBehindLabelledOutputIsAnError) {
       "muster: error: cannot write standard output (/dev/full): No space left on device; output is lost "
       "until it can be written\n"
       "muster: error: 12 bytes of standard output (/dev/full) were lost: No space left on device\n");
+}
+
+TEST_F(Output, TheReportHasALossOfOutputAsItsFailure) {
+  EXPECT_EQ(Run("muster launch -n 2 --label --report $D/report -- echo hi >/dev/full 2>/dev/null"), 71);
+  const auto report = nlohmann::json::parse(Text("report"));
+  EXPECT_EQ(report["exit_status"], 71);
+  EXPECT_EQ(report["outcomes"], nlohmann::json({{"ok", "0,1"}}));
+  const auto& failure = report["failure"];
+  ASSERT_TRUE(failure.is_object());
+  EXPECT_EQ(failure["code"], "system");
+  EXPECT_EQ(failure["message"], "cannot write standard output (/dev/full): No space left on device");
+  EXPECT_EQ(failure["rank"], nullptr);
 }
 
 TEST_F(Output, AFullDiskBehindLogFilesIsAnErrorThatNamesThem) {

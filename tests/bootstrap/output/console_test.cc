@@ -83,7 +83,7 @@ TEST_F(ConsoleTest, AFileThatIsFullIsNamedOnceAndTriedAgain) {
   EXPECT_TRUE(console->idle());
   EXPECT_FALSE(console->gone());
   EXPECT_EQ(FileText(path), std::string(1000, 'x') + "later");
-  EXPECT_TRUE(losses.fail_run());
+  EXPECT_FALSE(losses.failure().empty());
   losses.Report();
   EXPECT_EQ(FileText(log),
             "muster: error: cannot write the stream: File too large; output is lost until it can be written\n"
@@ -117,7 +117,7 @@ TEST_F(ConsoleTest, AFullDeviceIsNoReasonToWait) {
   const auto console = Make(UniqueFd(open("/dev/full", O_WRONLY | O_CLOEXEC)), inline_worker);
   console->Write("lost\n");
   EXPECT_TRUE(console->idle());
-  EXPECT_TRUE(losses.fail_run());
+  EXPECT_FALSE(losses.failure().empty());
   EXPECT_THAT(FileText(log), HasSubstr("error: cannot write the stream: No space left on device; "));
 }
 
@@ -125,7 +125,7 @@ TEST_F(ConsoleTest, ALostStandardErrorDoesNotFailTheRun) {
   const auto console =
       Make(UniqueFd(open("/dev/full", O_WRONLY | O_CLOEXEC)), inline_worker, OutputKind::kErr);
   console->Write("lost\n");
-  EXPECT_FALSE(losses.fail_run());
+  EXPECT_TRUE(losses.failure().empty());
   EXPECT_THAT(FileText(log), HasSubstr("warning: cannot write the stream: No space left on device; "));
 }
 
@@ -135,7 +135,7 @@ TEST_F(ConsoleTest, LogFilesOfAFullDiskAreNamedOnceAndCounted) {
   full.Failed(OutputKind::kLogFile, "logs/rank1.0.gpu01.out", ENOSPC, 20);
   full.Failed(OutputKind::kLogFile, "logs/rank1.0.gpu01.out", ENOSPC, 30);
   full.Report();
-  EXPECT_TRUE(full.fail_run());
+  EXPECT_FALSE(full.failure().empty());
   EXPECT_EQ(
       FileText(log),
       "muster: error: cannot write logs/rank0.0.gpu01.out: No space left on device; output is lost until it "
@@ -179,7 +179,7 @@ TEST_F(ConsoleTest, AFileThatIsGivenUpMayAnswerLater) {
   losses.Report();
   EXPECT_EQ(FileText(log),
             "muster: error: 13 bytes of the stream were lost: it was not written within 10s\n");
-  EXPECT_FALSE(losses.fail_run());
+  EXPECT_TRUE(losses.failure().empty());
   console.reset();
   held_worker.RunNext();
   EXPECT_EQ(FileText(path), "first\n");
@@ -193,7 +193,7 @@ TEST_F(ConsoleTest, APipeWithoutAReaderIsGone) {
   console->Write("b\n");
   EXPECT_TRUE(console->gone());
   EXPECT_TRUE(console->idle());
-  EXPECT_FALSE(losses.fail_run());
+  EXPECT_TRUE(losses.failure().empty());
   EXPECT_EQ(FileText(log), "muster: warning: the stream has no reader: the rest is dropped\n");
 }
 
