@@ -26,9 +26,10 @@ bandwidth, clocks, limits and versions are compared, and a node that differs is 
 srun sh -c 'muster check && muster run -- python evaluate.py'
 srun muster check --json >report.json)",
     .notes =
-        R"(A node is slow if this holds in most of its pairs, and again in a second measurement: its round trip is more than 4 times
-that of the median node, and 0.2 ms longer; or its bandwidth is less than half of the median node's, and lower by more
-than 6 times the median deviation. The nodes to leave out are a line of their own: --exclude=gpu03.)",
+        R"(A node's figures are the medians of its pairs. A node is slow if this holds in two measurements: its round trip is more than
+4 times that of the median node, and 0.2 ms longer; or its bandwidth is less than half of the median node's. The factor
+must also exceed the cube of the usual one: half of all nodes differ from the median by less than that. The nodes to
+leave out are a line of their own: --exclude=gpu03.)",
     .exit_status = R"(0 also with warnings
 69 nodes cannot reach each other
 70 a collective gave a wrong result
@@ -57,7 +58,7 @@ Status Report(const check::Evidence& evidence, const check::Verdict& verdict, bo
 }
 
 Result<int> CheckGroup(join::Membership& membership, const RankTuple& tuple, const Environment& environment,
-                       const CheckFlags& flags) {
+                       const CheckFlags& flags, bool& reports) {
   check::CollectOptions options;
   options.bandwidth = !flags.quick;
   options.timeouts = membership.timeouts;
@@ -73,7 +74,9 @@ Result<int> CheckGroup(join::Membership& membership, const RankTuple& tuple, con
   evidence.formed_in = membership.formed_in;
   const check::Verdict verdict = check::Judge(evidence);
   Status reported;
+  // Before it leaves: a rank that exits with a failure may end all others, as with srun --kill-on-bad-exit.
   if (membership.group->rank() == 0) reported = Report(evidence, verdict, flags.json);
+  reports = false;
   membership.communicator.reset();
   const Status left = membership.group->Leave(Deadline::After(membership.timeouts.shutdown));
   MUSTER_CHECK(reported);
@@ -93,7 +96,7 @@ int Refused(const Environment& environment, const join::StartOptions& asked, res
   return ExitStatus(refusal.error.code);
 }
 
-// `reports` becomes false on a rank that leaves the JSON object to rank 0.
+// `reports` becomes false on a rank that leaves the JSON object to rank 0, and once that is printed.
 Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& reports) {
   const Environment environment = Environment::OfThisProcess();
   MUSTER_TRY(join::StartOptions asked, StartOptionsFrom(shared));
@@ -105,7 +108,7 @@ Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& repo
                    "-- muster check");
   MUSTER_TRY(join::Membership membership,
              join::EnterGroup(environment, started->effective.config, asked, started->resolution, ForCheck));
-  return CheckGroup(membership, started->resolution.tuple, environment, flags);
+  return CheckGroup(membership, started->resolution.tuple, environment, flags, reports);
 }
 
 }  // namespace

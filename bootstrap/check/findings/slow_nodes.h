@@ -3,8 +3,8 @@
 //   round trip   more than 4 times the median of all nodes, and 0.2 ms more
 //   bandwidth    less than half the median of all nodes, out or in
 //
-// and by more than 6 times the median deviation (MAD), so that a cluster of two kinds of nodes names none. A
-// node's own figure is the median of its pairs (links.h). Fewer than three nodes give no verdict. Pure.
+// and by more than the cube of the usual factor (half of all nodes differ from the median by at most that), so
+// that a cluster of two kinds of nodes names none. A node's own figure is the median of its pairs (links.h). Fewer than three nodes give no verdict. Pure.
 #pragma once
 
 #include <string>
