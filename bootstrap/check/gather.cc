@@ -1,7 +1,6 @@
 #include "bootstrap/check/gather.h"
 
 #include <gnu/libc-version.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -12,6 +11,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/version.h"
 #include "comm/net/hosts.h"
+#include "comm/system/cpus.h"
 #include "comm/system/directory_reader.h"
 #include "comm/system/proc_file.h"
 
@@ -49,9 +49,7 @@ RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices) {
   RankFacts facts;
   std::tie(facts.open_files, facts.open_files_most) = LimitOf(RLIMIT_NOFILE);
   facts.locked_memory = LimitOf(RLIMIT_MEMLOCK).first;
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) facts.cpus = static_cast<uint32_t>(CPU_COUNT(&cpus));
+  if (const auto cpus = CpusOf()) facts.cpus = static_cast<uint32_t>(cpus->size());
   facts.visible_devices = std::move(visible_devices);
   return facts;
 }

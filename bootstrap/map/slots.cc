@@ -1,42 +1,13 @@
 #include "bootstrap/map/slots.h"
 
-#include <sched.h>
-
-#include <cerrno>
 #include <utility>
 
 #include "bootstrap/resources/gpu_count.h"
 #include "comm/base/parse.h"
+#include "comm/system/cpus.h"
 
 namespace muster::map {
 namespace {
-
-// A mask of the kernel's may be longer than cpu_set_t.
-constexpr size_t kMostCpus = 8192;
-
-class CpuMask {
- public:
-  CpuMask() : set_(CPU_ALLOC(kMostCpus)) { CPU_ZERO_S(size(), set_); }
-  ~CpuMask() { CPU_FREE(set_); }
-  CpuMask(const CpuMask&) = delete;
-  CpuMask& operator=(const CpuMask&) = delete;
-
-  static constexpr size_t size() { return CPU_ALLOC_SIZE(kMostCpus); }
-  cpu_set_t* set() const { return set_; }
-
- private:
-  cpu_set_t* set_;
-};
-
-std::vector<int> UsableCores() {
-  const CpuMask mask;
-  std::vector<int> cores;
-  if (sched_getaffinity(0, CpuMask::size(), mask.set()) != 0) return cores;
-  for (size_t cpu = 0; cpu < kMostCpus; ++cpu) {
-    if (CPU_ISSET_S(cpu, CpuMask::size(), mask.set())) cores.push_back(static_cast<int>(cpu));
-  }
-  return cores;
-}
 
 // As the list of `variable` names them; without one they are counted.
 std::vector<std::string> NamesOf(const GpuCount& count,
@@ -67,7 +38,7 @@ Result<size_t> ShareBegins(const config::MapSlots& slots, int each, size_t seen,
 
 RankResources ResourcesOfThisProcess(const std::map<std::string, std::string, std::less<>>& environment) {
   const GpuCount count = CountGpus(environment);
-  return {count.variable, NamesOf(count, environment), UsableCores(), count.reason};
+  return {count.variable, NamesOf(count, environment), CpusOf().value_or(std::vector<int>()), count.reason};
 }
 
 Result<std::vector<SlotResources>> ShareOut(const config::MapSlots& slots, const RankResources& resources,
@@ -92,10 +63,9 @@ Result<std::vector<SlotResources>> ShareOut(const config::MapSlots& slots, const
 
 Status BindToCores(std::span<const int> cores) {
   if (cores.empty()) return {};
-  const CpuMask mask;
-  for (const int core : cores) CPU_SET_S(static_cast<size_t>(core), CpuMask::size(), mask.set());
-  if (sched_setaffinity(0, CpuMask::size(), mask.set()) == 0) return {};
-  return Fail(Code::kSystem, "cannot bind a slot to its cores: {}", ErrnoText(errno));
+  const Status bound = RunOn(cores);
+  if (bound) return {};
+  return Fail(Code::kSystem, "cannot bind a slot to its cores: {}", bound.error().message);
 }
 
 }  // namespace muster::map

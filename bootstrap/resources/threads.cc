@@ -1,6 +1,5 @@
 #include "bootstrap/resources/threads.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,16 +8,10 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/system/cpus.h"
 
 namespace muster {
 namespace {
-
-std::optional<cpu_set_t> MaskOf(pid_t process) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(process, sizeof mask, &mask) != 0) return std::nullopt;
-  return mask;
-}
 
 std::optional<int> CpusIn(std::string_view name,
                           const std::map<std::string, std::string, std::less<>>& environment) {
@@ -49,19 +42,17 @@ std::optional<int> ThreadsOf(const config::RunThreads& wanted, const ThreadFacts
 }
 
 int UsableCpus() {
-  const auto mask = MaskOf(0);
-  return mask ? CPU_COUNT(&*mask) : 0;
+  const auto cpus = CpusOf();
+  return cpus ? static_cast<int>(cpus->size()) : 0;
 }
 
 int CountSharers(std::span<const pid_t> processes) {
-  const auto own = MaskOf(0);
+  const auto own = CpusOf();
   return static_cast<int>(std::ranges::count_if(processes, [&, self = getpid()](pid_t process) {
     if (process == self) return true;
-    const auto other = MaskOf(process);
+    const auto other = CpusOf(process);
     if (!own || !other) return true;
-    cpu_set_t common;
-    CPU_AND(&common, &*own, &*other);
-    return CPU_COUNT(&common) > 0;
+    return std::ranges::any_of(*other, [&](int cpu) { return std::ranges::binary_search(*own, cpu); });
   }));
 }
 

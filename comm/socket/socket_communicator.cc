@@ -1,7 +1,5 @@
 #include "comm/socket/socket_communicator.h"
 
-#include <sched.h>
-
 #include <numeric>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "comm/socket/communicator_impl.h"
 #include "comm/socket/core.h"
 #include "comm/socket/transport/mesh.h"
+#include "comm/system/cpus.h"
 #include "comm/system/descriptor_room.h"
 
 namespace muster::socket {
@@ -32,10 +31,8 @@ Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::
 // (MPICH, which spins, is 600 times slower with more ranks than cores.) Ranks bound to disjoint processors
 // count as crowded here; they only do not spin.
 bool MaySpin(const Roster& roster, int rank) {
-  cpu_set_t processors;
-  CPU_ZERO(&processors);
-  if (sched_getaffinity(0, sizeof processors, &processors) != 0) return false;
-  return roster.LocalSize(roster.NodeOf(rank)) <= CPU_COUNT(&processors);
+  const auto processors = CpusOf();
+  return processors && std::cmp_less_equal(roster.LocalSize(roster.NodeOf(rank)), processors->size());
 }
 
 }  // namespace

@@ -1,16 +1,17 @@
 #include "comm/socket/shm/agreement.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "comm/log/log.h"
 #include "comm/socket/algorithms/team_collectives.h"
+#include "comm/system/cpus.h"
 
 namespace muster::socket {
 namespace {
@@ -19,6 +20,17 @@ using Flag = std::array<uint8_t, 1>;
 constexpr size_t kLongestReason = 256;
 // A flag, then the name of a private directory, filled up with zeros.
 using OfferBytes = std::array<uint8_t, 65>;
+
+// A set that cannot be read counts as all of them: then no rank spins for it. Of more processors than `noted`
+// has bits several share one, and may count as the same.
+void NoteProcessors(const std::optional<std::vector<int>>& processors, std::span<uint64_t> noted) {
+  std::ranges::fill(noted, processors ? 0 : UINT64_MAX);
+  if (!processors) return;
+  for (const int processor : *processors) {
+    const auto bit = static_cast<size_t>(processor) % (64 * noted.size());
+    noted[bit / 64] |= uint64_t{1} << bit % 64;
+  }
+}
 
 class Agreement {
  public:
@@ -125,12 +137,7 @@ class Agreement {
     member.spins = engine_.spins() ? 1 : 0;
     std::ranges::copy(doorbell.name(), member.doorbell.begin());
     member.doorbell_length = static_cast<uint32_t>(doorbell.name().size());
-    cpu_set_t processors;
-    CPU_ZERO(&processors);
-    // A set that cannot be read counts as all of them: then no rank spins for it.
-    if (sched_getaffinity(0, sizeof processors, &processors) != 0)
-      std::memset(&processors, 0xff, sizeof processors);
-    std::memcpy(member.processors.data(), &processors, std::min(sizeof processors, sizeof member.processors));
+    NoteProcessors(CpusOf(), member.processors);
     doorbell_ = std::move(doorbell);
     return {};
   }
