@@ -211,10 +211,18 @@ std::optional<Refused> CheckCharacters(std::string_view text) {
   return std::nullopt;
 }
 
+// The value of "&name # comment" is in one of the next lines.
+size_t AfterAnchor(std::string_view text, size_t at) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  if (text[at] != '&') return at;
+  at = text.find_first_not_of(kBlanks, text.find_first_of(kBlanks, at));
+  while (at < text.size() && text[at] == '#') at = text.find_first_not_of(kBlanks, text.find('\n', at));
+  return at;
+}
+
 // yaml-cpp 0.7 takes a quote that is never closed when a line end precedes the end of the text.
 std::optional<Refused> CheckClosed(std::string_view text, size_t start) {
-  size_t at = start;
-  if (text[at] == '&') at = text.find_first_of("\"'|>", at);
+  size_t at = AfterAnchor(text, start);
   if (at == std::string_view::npos || (text[at] != '"' && text[at] != '\'')) return std::nullopt;
   const char quote = text[at];
   for (size_t i = at + 1; i < text.size(); ++i) {

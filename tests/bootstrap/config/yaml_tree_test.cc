@@ -93,6 +93,8 @@ TEST(ParseYaml, RefusesAQuoteThatIsNeverClosed) {
   EXPECT_EQ(ErrorOf("\xef\xbb\xbf"
                     "a: \"x\n"),
             "f.yaml:1:4: broken YAML: this quote is never closed");
+  EXPECT_EQ(ErrorOf("a: &b # it's\n  # \"\n  \"x\n"), "f.yaml:3:3: broken YAML: this quote is never closed");
+  EXPECT_EQ(ErrorOf("a: &b # it's\n  \"x\"\n"), "no error");
   EXPECT_EQ(ErrorOf("a: 'it''s'\nb: \"\\\"\"\nc: ''\nd: |\n  \"x\n"), "no error");
 }
 
