@@ -298,7 +298,7 @@ class Judgement {
     const bool is_node = named.empty() && std::ranges::any_of(damage.silent, [&](int node) {
                            return text.starts_with(fmt::format("n{} is cut off: ", node));
                          });
-    if (named.empty() ? !is_node : !is_true && !root_is_gone)
+    if (named.empty() ? !is_node : !is_true && !root_is_gone && !NamesItsLeader(text, outcome, damage))
       Add(fmt::format("blames: {}: {}", Name(outcome), text));
     if (damage.causes > 1 || !damage.whole || !outcome.formed) return;
     const auto [first, is_first] = failures_.emplace(outcome.group_id, text);
@@ -327,6 +327,16 @@ class Judgement {
              rank < plan.first_rank + plan.ranks && other.ended && other.failure &&
              other.failure->code == Code::kPeerLost && other.ended_at < witness.ended_at;
     });
+  }
+
+  // Its leader did not accept it, for a fault. The group has failed for that, and the root has ended.
+  bool NamesItsLeader(const std::string& text, const Outcome& outcome, const Damage& damage) const {
+    const int node = PlanOf(outcome).node;
+    return text.starts_with(fmt::format("local rank 0 on n{} did not appear", node)) &&
+           std::ranges::any_of(scenario_.processes, [&](const ProcessPlan& plan) {
+             return plan.launch == PlanOf(outcome).launch && plan.node == node && plan.local_rank == 0 &&
+                    damage.guilty.contains(plan.first_rank);
+           });
   }
 
   // Ranks of this launch meet those of its next start: some of its processes have ended, and some not yet.
