@@ -21,7 +21,7 @@ constexpr uint64_t kTrees = uint64_t{4} << 32;
 constexpr uint64_t kSubtrees = uint64_t{5} << 32;
 constexpr uint64_t kReports = uint64_t{6} << 32;
 constexpr uint64_t kMessages = uint64_t{7} << 32;
-// No seed of kFound (search/search.cc) draws questions.
+// No seed that was in kFound (search/search.cc) before draws questions.
 constexpr uint64_t kQuestions = uint64_t{204} << 32;
 constexpr uint64_t kCyclic = uint64_t{807} << 32;  // nor is one cyclic
 
