@@ -12,6 +12,12 @@
 namespace muster::join {
 namespace {
 
+// "fe80::1" of "fe80::1%eth0": another node has another name for the interface of a link-local address.
+std::string OnEveryNode(Endpoint endpoint) {
+  endpoint.host.resize(std::min(endpoint.host.find('%'), endpoint.host.size()));
+  return ToString(endpoint);
+}
+
 class Planner {
  public:
   Planner(const resolve::Resolution& resolution, const Environment& environment,
@@ -67,9 +73,9 @@ class Planner {
     if (launcher_.names_no_launch) AddSlurmOfMpiexec(add);
     const bool unnamed = HasMaster() || !NamesTheLaunch();
     const bool by_master = unnamed && tuple_.master && !SlurmNamesMpiexec();
-    if (by_master) add("master", ToString(*tuple_.master));
+    if (by_master) add("master", OnEveryNode(*tuple_.master));
     if (HasMaster()) AddSlurmOfBlocks(add);
-    if (endpoint_ && (HasFlags() || (unnamed && !by_master))) add("endpoint", ToString(*endpoint_));
+    if (endpoint_ && (HasFlags() || (unnamed && !by_master))) add("endpoint", OnEveryNode(*endpoint_));
     // Nothing else distinguishes two launches of one user.
     if (HasFlags() && method_ == RendezvousMethod::kFile) add("directory", directory_.value_or(""));
     return key;

@@ -10,6 +10,7 @@
 #include "bootstrap/store/master_port.h"
 #include "comm/nccl/nccl_environment.h"
 #include "comm/net/hosts.h"
+#include "comm/net/socket.h"
 #include "comm/system/descriptor_room.h"
 
 namespace muster::run {
@@ -20,7 +21,7 @@ Variables VariablesAlone(const SupervisorPlan& plan) {
   const rendezvous::FormedGroup alone = GroupOfOne(plan.node);
   ProgramFacts facts{alone.roster};
   facts.job_key = plan.job_key;
-  facts.master_host = MasterHost(alone.roster);
+  facts.master_host = MasterHost(alone.roster, 0);
   facts.extra = plan.config.run.env;
   facts.extra["MUSTER_LAUNCHER"] = "none";
   return ProgramVariables(plan.environment, facts);
@@ -43,7 +44,7 @@ Variables VariablesFor(const SupervisorPlan& plan, const Roster& roster, int ran
   ProgramFacts facts{roster};
   facts.rank = rank;
   facts.job_key = plan.job_key;
-  facts.master_host = MasterHost(roster);
+  facts.master_host = MasterHost(roster, rank);
   facts.master_port = alone ? uint16_t{0} : store::MasterPortOf(roster);
   facts.agent_store = !alone && config.run.store == config::RunStore::kMuster;
   facts.control = control;
@@ -73,9 +74,11 @@ rendezvous::FormedGroup GroupOfOne(const std::string& node) {
   return group;
 }
 
-std::string MasterHost(const Roster& roster) {
-  const Roster::Node& node = roster.nodes[static_cast<size_t>(roster.NodeOf(0))];
-  return roster.nodes.size() == 1 || node.addresses.empty() ? net::LoopbackHost() : node.addresses.front();
+std::string MasterHost(const Roster& roster, int rank) {
+  const std::vector<std::string>& addresses = roster.nodes[static_cast<size_t>(roster.NodeOf(0))].addresses;
+  if (roster.nodes.size() == 1 || addresses.empty()) return net::LoopbackHost();
+  const std::vector<std::string>& own = roster.nodes[static_cast<size_t>(roster.NodeOf(rank))].addresses;
+  return own.empty() ? addresses.front() : net::OnInterfaceOf(own.front(), addresses.front());
 }
 
 Programs::Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::RunRecorder& recorder,

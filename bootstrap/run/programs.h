@@ -25,7 +25,7 @@ namespace muster::run {
 
 rendezvous::FormedGroup GroupOfOne(const std::string& node);
 // The address at which rank 0's node is reached.
-std::string MasterHost(const Roster& roster);
+std::string MasterHost(const Roster& roster, int rank);
 // The environment of the program of `rank`. `control`: the supervisor's socket, or empty.
 Variables VariablesFor(const SupervisorPlan& plan, const Roster& roster, int rank,
                        const std::string& control);

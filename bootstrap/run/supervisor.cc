@@ -227,7 +227,7 @@ Status Supervisor::ServePrograms() {
   };
   MUSTER_TRY(store_keeper_,
              store::StoreKeeper::Start(
-                 {*loop_, *plane_, look, MasterHost(verdict_.place().group.roster), plan_.join->uid},
+                 {*loop_, *plane_, look, MasterHost(verdict_.place().group.roster, 0), plan_.join->uid},
                  std::move(*plan_.store)));
   return {};
 }

@@ -7,9 +7,10 @@
 namespace muster::store {
 
 StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::vector<std::string>& own)
-    : own_node_(own_node), own_(own.begin(), own.end()) {
+    : own_node_(own_node) {
+  for (const std::string& address : own) own_.insert(net::WithoutInterface(address));
   const auto add = [this](const std::string& address, int node) {
-    std::vector<int>& nodes = nodes_[address];
+    std::vector<int>& nodes = nodes_[net::WithoutInterface(address)];
     if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
   };
   for (size_t node = 0; node < roster.nodes.size(); ++node) {
@@ -25,8 +26,9 @@ StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::ve
   }
   const auto share_one = [&](int first, int second) {
     return std::ranges::any_of(
-        roster.nodes[static_cast<size_t>(first)].addresses,
-        [&](const std::string& address) { return std::ranges::count(advertised.at(address), second) > 0; });
+        roster.nodes[static_cast<size_t>(first)].addresses, [&](const std::string& address) {
+          return std::ranges::count(advertised.at(net::WithoutInterface(address)), second) > 0;
+        });
   };
   std::erase_if(nodes_, [&](const auto& entry) {
     const std::vector<int>& nodes = entry.second;
@@ -36,11 +38,11 @@ StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::ve
 }
 
 bool StoreAddresses::IsOwn(const net::SocketAddress& peer) const {
-  return peer.IsLoopback() || own_.contains(peer.Host());
+  return peer.IsLoopback() || own_.contains(net::WithoutInterface(peer.Host()));
 }
 
 std::vector<int> StoreAddresses::NodesOf(const net::SocketAddress& peer) const {
-  const auto found = nodes_.find(peer.Host());
+  const auto found = nodes_.find(net::WithoutInterface(peer.Host()));
   if (found != nodes_.end()) return found->second;
   return IsOwn(peer) ? std::vector<int>{own_node_} : std::vector<int>{};
 }

@@ -4,6 +4,7 @@
 
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
+#include "comm/net/socket.h"
 #include "comm/net/socket_owner.h"
 #include "comm/system/descriptor_room.h"
 
@@ -94,7 +95,8 @@ Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& 
 
 void StoreKeeper::Judge(const net::SocketAddress& peer, const Verdict& verdict) {
   const net::SocketAddress& own = server_->address();
-  rendezvous::OwnerQuestion question{0, peer.Host(), peer.port(), own.Host(), own.port()};
+  rendezvous::OwnerQuestion question{0, net::WithoutInterface(peer.Host()), peer.port(),
+                                     net::WithoutInterface(own.Host()), own.port()};
   rendezvous::OwnerAnswer seen_from_here;
   if (Addresses().IsOwn(peer)) seen_from_here = params_.look(question);
   const std::vector<int> nodes = Addresses().NodesOf(peer);

@@ -219,6 +219,17 @@ Result<UniqueFd> StartConnect(const SocketAddress& address, int* error_number) {
   return fd;
 }
 
+std::string WithoutInterface(std::string host) {
+  host.resize(std::min(host.find('%'), host.size()));
+  return host;
+}
+
+std::string OnInterfaceOf(std::string_view own, const std::string& host) {
+  const size_t interface = std::min(own.find('%'), own.size());
+  if (interface == own.size() || host.find('%') == std::string::npos) return host;
+  return WithoutInterface(host).append(own.substr(interface));
+}
+
 void AllowSilence(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kPatientIntervalSeconds, sizeof kPatientIntervalSeconds);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &kPatientProbes, sizeof kPatientProbes);

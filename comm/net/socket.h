@@ -50,6 +50,11 @@ class SocketAddress {
   socklen_t length_ = 0;
 };
 
+// "fe80::1" of "fe80::1%eth0": another node has another name for the interface of a link-local address.
+std::string WithoutInterface(std::string host);
+// "fe80::1%ib0" of "fe80::1%eth0", an address of another node, if `own` is "fe80::2%ib0"; any other unchanged.
+std::string OnInterfaceOf(std::string_view own, const std::string& host);
+
 // Bound and listening; accepted connections have the options that StartConnect sets. Port 0: an ephemeral port, or if there is
 // none one from 65000 on. kSystem; `*error_number` (may be null) gets errno, so that a caller can recognise a taken address.
 Result<UniqueFd> Listen(const SocketAddress& address, int* error_number = nullptr);

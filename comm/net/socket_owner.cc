@@ -206,7 +206,9 @@ Result<std::optional<SocketOwner>> OwnerOfConnection(const SocketAddress& local,
   if (own.family != other.family || (own.family != AF_INET && own.family != AF_INET6)) {
     return Fail(Code::kSystem, "{} to {} is no TCP connection", local.ToString(), remote.ToString());
   }
-  if (const auto known = AskKernel(own, other)) return *known;
+  // sock_diag finds a link-local socket by its interface only. /proc/net has no interfaces.
+  const bool has_interface = own.family == AF_INET6 && local.IsLinkLocal();
+  if (const auto known = has_interface ? std::nullopt : AskKernel(own, other)) return *known;
   const std::string ipv4 = ReadProcFile("/proc/net/tcp").value_or("");
   if (ipv4.empty()) {
     return Fail(Code::kSystem,

@@ -346,8 +346,12 @@ std::vector<net::SocketAddress> Mesh::TcpAddressesOf(int peer) const {
   std::vector<std::string> hosts = roster.nodes[static_cast<size_t>(roster.NodeOf(peer))].addresses;
   if (hosts.empty() && SharesNode(peer)) hosts = {"127.0.0.1", "::1"};
   std::vector<net::SocketAddress> addresses;
+  const std::vector<std::string>& own =
+      roster.nodes[static_cast<size_t>(roster.NodeOf(group_.rank()))].addresses;
   for (const std::string& host : hosts) {
-    if (auto address = net::SocketAddress::FromNumeric(host, port)) addresses.push_back(*address);
+    if (auto address =
+            net::SocketAddress::FromNumeric(own.empty() ? host : net::OnInterfaceOf(own.front(), host), port))
+      addresses.push_back(*address);
   }
   return addresses;
 }

@@ -180,6 +180,9 @@ TEST(FindRoot, IsTheEndpointThatWasSaid) {
   EXPECT_EQ(explicit_tuple.find_root, FindRoot::kEndpoint);
   EXPECT_EQ(explicit_tuple.endpoint, (Endpoint{"n2", 62000}));
   EXPECT_EQ(explicit_tuple.key, "explicit endpoint=n2:62000");
+  // Each node has its own name for the interface.
+  flags.explicit_tuple.endpoint = Endpoint{"fe80::1%ib0", 62000};
+  EXPECT_EQ(MustPlan(Env({}), options, flags).key, "explicit endpoint=[fe80::1]:62000");
 }
 
 TEST(FindRoot, OfAStepIsItsFirstNodeInEveryLayout) {

@@ -39,6 +39,15 @@ TEST(StoreAddresses, ANodeIsKnownByAllItsAddresses) {
   EXPECT_THAT(addresses.NodesOf(From("10.2.0.1")), ElementsAre(0));
 }
 
+// The interface of each node's address is its own.
+TEST(StoreAddresses, ALinkLocalAddressIsKnownWithoutItsInterface) {
+  Roster roster = TwoNodes();
+  roster.nodes = {{"a", {"10.1.0.1"}}, {"b", {"fe80::2%ib9"}}};
+  const StoreAddresses addresses(roster, 0, {"fe80::1%lo"});
+  EXPECT_THAT(addresses.NodesOf(From("fe80::2%lo")), ElementsAre(1));
+  EXPECT_TRUE(addresses.IsOwn(From("fe80::1")));
+}
+
 TEST(StoreAddresses, AllOthersAreStrangers) {
   const StoreAddresses addresses(TwoNodes(), 0, {"10.1.0.1"});
   EXPECT_THAT(addresses.NodesOf(From("10.1.0.3")), IsEmpty());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/comm/base/print_error.h"
+#include "tests/comm/net/own_network.h"
 #include "tests/comm/net/test_base.h"
 #include "tests/comm/net/test_loop.h"
 
@@ -56,6 +57,24 @@ TEST_P(SocketOwnerTest, BothEndsAreFound) {
     ASSERT_TRUE(owner);
     EXPECT_EQ(*owner, (SocketOwner{geteuid(), InodeOf(fd)}));
   }
+}
+
+// Its sockets are bound to an interface, which another node names differently.
+TEST(SocketOwner, OfALinkLocalConnectionIsFoundWithoutItsInterface) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: a network namespace";
+  const OwnNetwork network(
+      "ip link add e0 type veth peer name x0; ip link set e0 up; ip link set x0 up;"
+      "ip addr add fe80::1/64 dev e0 nodad");
+  ASSERT_TRUE(network.made());
+  const Connection connection = Connect("fe80::1%e0");
+  const int fd = connection.client.get();
+  const SocketOwner expected{geteuid(), InodeOf(fd)};
+  EXPECT_EQ(*OwnerOfConnection(LocalAddress(fd), PeerAddress(fd)), expected);
+  const std::string host = WithoutInterface(LocalAddress(fd).Host());
+  EXPECT_EQ(host, "fe80::1");
+  EXPECT_EQ(*OwnerOfConnection(Address(host.c_str(), LocalAddress(fd).port()),
+                               Address(host.c_str(), PeerAddress(fd).port())),
+            expected);
 }
 
 TEST_P(SocketOwnerTest, TheFilesOfProcSayTheSame) {

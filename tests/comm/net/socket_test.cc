@@ -153,6 +153,12 @@ TEST(Socket, BothEndsHaveTheSameOptions) {
   }
 }
 
+TEST(Socket, ALinkLocalAddressOfAnotherNodeGetsTheInterfaceOfThisOne) {
+  EXPECT_EQ(OnInterfaceOf("fe80::2%ib0", "fe80::1%eth0"), "fe80::1%ib0");
+  EXPECT_EQ(OnInterfaceOf("10.1.0.2", "fe80::1%eth0"), "fe80::1%eth0");
+  EXPECT_EQ(OnInterfaceOf("fe80::2%ib0", "fd00::1"), "fd00::1");
+}
+
 TEST(Socket, KnowsAPeerThatHasHungUp) {
   const auto listener = Listen(Numeric("127.0.0.1", 0));
   auto client = StartConnect(LocalAddress(listener->get()));
