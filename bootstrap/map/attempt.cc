@@ -19,9 +19,9 @@
 #include "bootstrap/process/descendants.h"
 #include "bootstrap/process/exec_child.h"
 #include "comm/base/parse.h"
+#include "comm/base/printable.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/open_for_writing.h"
-#include "comm/map/printable.h"
 #include "comm/system/process_end.h"
 
 namespace muster::map {

@@ -11,6 +11,7 @@
 
 #include "bootstrap/config/text/utf8.h"
 #include "comm/base/parse.h"
+#include "comm/base/printable.h"
 #include "comm/log/log_json.h"
 
 namespace muster::map {
@@ -202,7 +203,7 @@ Result<std::string> JournalSummary(JournalReader& journal, std::string_view path
                        FormatSeconds(record.took), record.rank, record.node);
   }
   const std::string flaws = Flaws(journal);
-  return flaws.empty() ? out : out + "\n" + flaws;
+  return Printable(flaws.empty() ? out : out + "\n" + flaws, "\n");
 }
 
 Status WriteJsonLines(JournalReader& journal, const TextSink& sink) {
@@ -233,8 +234,10 @@ bool IsWhole(const JournalReader& journal) { return !std::ranges::any_of(journal
 std::string VerifyText(const JournalReader& journal, std::string_view path) {
   uint64_t records = 0;
   for (const JournalReader::Segment& segment : journal.segments()) records += segment.records;
-  return Flaws(journal) + fmt::format("{}: {} segments, {} records: {}\n", path, journal.segments().size(),
-                                      records, IsWhole(journal) ? "whole" : "damaged");
+  return Printable(
+      Flaws(journal) + fmt::format("{}: {} segments, {} records: {}\n", path, journal.segments().size(),
+                                   records, IsWhole(journal) ? "whole" : "damaged"),
+      "\n");
 }
 
 std::string VerifyJson(const JournalReader& journal, std::string_view path) {

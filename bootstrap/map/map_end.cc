@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/map/map_run.h"
-#include "comm/map/printable.h"
+#include "comm/base/printable.h"
 
 namespace muster::map {
 namespace {

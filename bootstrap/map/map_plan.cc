@@ -9,7 +9,7 @@
 
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/process/descendants.h"
-#include "comm/map/printable.h"
+#include "comm/base/printable.h"
 
 namespace muster::map {
 namespace {

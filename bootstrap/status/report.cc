@@ -10,6 +10,7 @@
 #include "bootstrap/report/map_report.h"
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
+#include "comm/base/printable.h"
 #include "comm/rendezvous/survey/stragglers.h"
 
 namespace muster::status {
@@ -133,7 +134,8 @@ Roster RosterOf(const rendezvous::GroupStatus& status) {
 std::string StatusText(const rendezvous::GroupStatus& status) {
   const std::string job = status.job.empty() ? "" : ", " + status.job;
   if (!status.forming.empty()) {
-    return fmt::format("muster status{}: the group is still forming: {}\n", job, status.forming);
+    return Printable(fmt::format("muster status{}: the group is still forming: {}\n", job, status.forming),
+                     "\n");
   }
   std::string out = fmt::format("muster status: {} ranks on {}{}\n", status.node_of_rank.size(),
                                 FormatNodes(status.nodes), job);
@@ -146,7 +148,7 @@ std::string StatusText(const rendezvous::GroupStatus& status) {
   AddWaits(out, status);
   AddMaps(out, status);
   AddStacks(out, status);
-  return out;
+  return Printable(out, "\n\t");
 }
 
 std::vector<int> RanksToLookAt(const rendezvous::GroupStatus& status, size_t most) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "comm/base/printable.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/bounded_sink.h"
 #include "comm/log/log_json.h"
@@ -69,7 +70,7 @@ std::string TextLine(const LogState& state, LogLevel level, std::string_view mes
   begin += "muster: ";
   std::string line = begin + SubjectText(state.subject);
   line += Facts(level).prefix;
-  for (const char c : message) {
+  for (const char c : Printable(message, "\n\t")) {
     line += c;
     if (c == '\n') line += begin;
   }
@@ -180,7 +181,7 @@ void FlushLog(Deadline deadline) {
 void SetStatusLine(std::string_view text) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.standard_error.WriteRaw(fmt::format("{}muster: {}", kClearLine, text));
+  state.standard_error.WriteRaw(fmt::format("{}muster: {}", kClearLine, Printable(text)));
   state.status_line_open = true;
 }
 

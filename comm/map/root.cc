@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "comm/base/parse.h"
+#include "comm/base/printable.h"
 #include "comm/log/log.h"
-#include "comm/map/printable.h"
 
 namespace muster::map {
 namespace {

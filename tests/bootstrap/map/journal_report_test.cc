@@ -124,8 +124,8 @@ TEST_F(JournalReportTest, AnErrorOfTheSinkEndsIt) {
 }
 
 TEST_F(JournalReportTest, ASummaryHasWhatAPersonWantsFirst) {
-  std::vector<JournalRecord> records = {
-      Record(50, Format::kBytes, "Traceback:\n  line 3\nValueError: \x1b[31mno\n\n", Ending::kPoisoned)};
+  std::vector<JournalRecord> records = {Record(
+      50, Format::kBytes, "Traceback:\n  line 3\nValueError: \x1b[31mno\u009b2J\n\n", Ending::kPoisoned)};
   for (uint64_t item = 0; item < 30; ++item) {
     records.push_back(Record(item, Format::kBytes, "x"));
     records.back().took = std::chrono::seconds(item);
@@ -140,7 +140,8 @@ TEST_F(JournalReportTest, ASummaryHasWhatAPersonWantsFirst) {
   EXPECT_THAT(*summary, HasSubstr(fmt::format("process {} on gpu01, slurm:12.0:0: 31 records\n", getpid())));
   EXPECT_THAT(
       *summary,
-      HasSubstr("given up:\n  50 \"50\", 1 attempts, rank 3 on gpu02: \"ValueError: \\u001b[31mno\"\n"));
+      HasSubstr(
+          "given up:\n  50 \"50\", 1 attempts, rank 3 on gpu02: \"ValueError: \\u001b[31mno%C2%9B2J\"\n"));
   EXPECT_THAT(*summary, HasSubstr("slowest:\n  29 \"29\", 29.0 s, rank 3 on gpu02\n  28 "));
   EXPECT_THAT(*summary, AllOf(HasSubstr("\n  20 \"20\""), Not(HasSubstr("\n  19 \"19\""))));
 }

@@ -43,6 +43,12 @@ TEST(StatusText, IsATableOfStatesAndWhoIsWaitedFor) {
             "AllReduce #42 waits 31 s for rank 5 (gpu02), last seen in Barrier #41\n");
 }
 
+TEST(StatusText, HasNoControlCharacterOfAProcess) {
+  rendezvous::GroupStatus status = OneIsLate();
+  status.failure = "rank 5 on gpu02 failed: \x1b]0;x\x07\n\u009b2J";
+  EXPECT_THAT(StatusText(status), HasSubstr("failed: %1B]0;x%07\n%C2%9B2J\n"));
+}
+
 TEST(StatusText, CutsALongListOfRanks) {
   rendezvous::GroupStatus status{"slurm:4.0:0", "0123", "", "", true, 0, 0, {"gpu01"}, {}, {}};
   for (int rank = 0; rank < 2048; ++rank) {

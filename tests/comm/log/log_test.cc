@@ -39,6 +39,13 @@ TEST_F(LogTest, TextSaysTheLevelWhereItMatters) {
   EXPECT_EQ(Written(), "muster: debug: a 1\nmuster: b 2\nmuster: warning: c 3\nmuster: error: d 4\n");
 }
 
+// A terminal obeys escape sequences.
+TEST_F(LogTest, TextHasNoControlCharacters) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  LogInfo("a\x1b[2J\n\tb\r");
+  EXPECT_EQ(Written(), "muster: a%1B[2J\nmuster: \tb%0D\n");
+}
+
 TEST_F(LogTest, TheSubjectStandsInFront) {
   Start(LogLevel::kInfo, LogFormat::kText);
   SetLogSubject({5, "gpu03", "slurm:4.0:0"});
