@@ -64,20 +64,6 @@ Result<rendezvous::AskedGroups> Ask(uint64_t milliseconds, const std::vector<int
                                          join::SharedDirectories(environment), deadline);
 }
 
-// Inside a job without the groups of other jobs, if it has groups of its own. A group of muster launch does
-// not name its job.
-void KeepJob(std::vector<rendezvous::GroupStatus>& groups, const Environment& environment) {
-  const auto job = environment.Get("SLURM_JOB_ID");
-  if (!job) return;
-  const std::string key = fmt::format("slurm:{}.", *job);
-  const auto is_ours = [&](const rendezvous::GroupStatus& group) {
-    return group.job.starts_with(key) || !group.job.starts_with("slurm:");
-  };
-  if (std::ranges::any_of(groups, is_ours)) {
-    std::erase_if(groups, [&](const rendezvous::GroupStatus& group) { return !is_ours(group); });
-  }
-}
-
 // Of processes on this node that no other process can inspect: a program that links muster does not start
 // tools.
 void LookOnThisNode(rendezvous::GroupStatus& status, const std::vector<int>& ranks, std::string_view path) {
@@ -139,7 +125,7 @@ Error NoGroup(const rendezvous::AskedGroups& asked, const Environment& environme
 Result<status::WatchedState> StateNow(const StatusFlags& flags, const Environment& environment) {
   MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kSurveyMilliseconds, {}, environment));
   if (asked.groups.empty()) return Fail(NoGroup(asked, environment));
-  KeepJob(asked.groups, environment);
+  status::KeepJob(asked.groups, environment.Get("SLURM_JOB_ID").value_or(""));
   if (!flags.ranks.empty()) MUSTER_CHECK(CheckRanks(flags.ranks, asked.groups));
   for (rendezvous::GroupStatus& group : asked.groups) {
     if (flags.stacks && group.forming.empty()) MUSTER_CHECK(AddStacks(group, flags, environment));

@@ -151,6 +151,17 @@ std::string StatusText(const rendezvous::GroupStatus& status) {
   return Printable(out, "\n\t");
 }
 
+void KeepJob(std::vector<rendezvous::GroupStatus>& groups, std::string_view slurm_job) {
+  if (slurm_job.empty()) return;
+  const std::string key = fmt::format("slurm:{}.", slurm_job);
+  const auto is_ours = [&](const rendezvous::GroupStatus& group) {
+    return group.job.starts_with(key) || !group.job.starts_with("slurm:");
+  };
+  if (std::ranges::any_of(groups, is_ours)) {
+    std::erase_if(groups, [&](const rendezvous::GroupStatus& group) { return !is_ours(group); });
+  }
+}
+
 std::vector<int> RanksToLookAt(const rendezvous::GroupStatus& status, size_t most) {
   std::set<int> ranks;
   for (const rendezvous::WaitingCall& call : rendezvous::FindWaitingCalls(status.reports, kWaitsWorthALine)) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/rendezvous/messages/survey_messages.h"
@@ -15,6 +16,10 @@ std::string StatusText(const rendezvous::GroupStatus& status);
 // For programs: one line, an object with all groups (docs/pages/reference/schemas).
 std::string StatusJson(const std::vector<rendezvous::GroupStatus>& groups,
                        std::chrono::system_clock::time_point time);
+
+// In this job (empty: in none) without the groups of other jobs, if it has groups of its own. A group of muster launch does
+// not name its job.
+void KeepJob(std::vector<rendezvous::GroupStatus>& groups, std::string_view slurm_job);
 
 // Ranks whose stacks are most useful: those that other ranks wait for; if no rank waits, those that are in no
 // operation. At most `most`, ascending.

@@ -96,7 +96,8 @@ Result<std::vector<int>> ParseTaskIds(std::string_view text) {
 }
 
 std::optional<std::string_view> SlurmJobNodelist(const Environment& environment) {
-  return FirstOf(environment, "SLURM_JOB_NODELIST", "SLURM_NODELIST");
+  const auto nodelist = FirstOf(environment, "SLURM_JOB_NODELIST", "SLURM_NODELIST");
+  return nodelist && nodelist->empty() ? std::nullopt : nodelist;
 }
 
 }  // namespace muster::resolve

@@ -409,6 +409,7 @@ TEST(FindRoot, OfMpirunWithoutSlurmIsSaidToItsServer) {
     said.endpoint = Endpoint{"n1", 61000};
     EXPECT_EQ(MustPlan(rank, said).find_root, FindRoot::kEndpoint);
     EXPECT_FALSE(Plan(rank, By(RendezvousMethod::kTcp)));
+    EXPECT_EQ(MustPlan(Changed(rank, {{"SLURM_JOB_NODELIST", ""}})).find_root, FindRoot::kEndpointStore);
   }
   // The starter of this process has closed the connection, or keeps none.
   EXPECT_FALSE(Plan(LiveAs(Env(Hydra(1, 4, 1, 2)), 1000)));

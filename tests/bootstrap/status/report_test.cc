@@ -49,6 +49,19 @@ TEST(StatusText, HasNoControlCharacterOfAProcess) {
   EXPECT_THAT(StatusText(status), HasSubstr("failed: %1B]0;x%07\n%C2%9B2J\n"));
 }
 
+TEST(KeepJob, KeepsTheGroupsOfThisJob) {
+  const auto kept = [](std::string_view job) {
+    std::vector<rendezvous::GroupStatus> groups(3);
+    groups[0].job = "slurm:4.0:0";
+    groups[1].job = "slurm:5.0:0";
+    groups[2].job = "launch:7:0";
+    KeepJob(groups, job);
+    return groups.size();
+  };
+  EXPECT_EQ(kept("4"), 2u);
+  EXPECT_EQ(kept(""), 3u) << "it is in no job";
+}
+
 TEST(StatusText, CutsALongListOfRanks) {
   rendezvous::GroupStatus status{"slurm:4.0:0", "0123", "", "", true, 0, 0, {"gpu01"}, {}, {}};
   for (int rank = 0; rank < 2048; ++rank) {
