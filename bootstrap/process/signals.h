@@ -13,6 +13,9 @@
 
 namespace muster::process {
 
+// USR1 or USR2: only passed on.
+constexpr bool IsForPrograms(int number) { return number == SIGUSR1 || number == SIGUSR2; }
+
 struct SignalEvent {
   int number = 0;
   pid_t sender = 0;          // 0: the kernel, or a process of an outer PID namespace

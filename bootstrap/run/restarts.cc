@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,7 @@ void CountRestarts(int restarts, int most, rendezvous::JoinRequest& request) {
 Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>(int restarts)>& plan) {
   const auto files_before = std::make_shared<std::optional<FileStates>>();
   std::optional<SupervisorPlan> first;
+  std::set<int> signals;  // for the programs of the next attempt
   for (int restarts = 0;; ++restarts) {
     Result<SupervisorPlan> next = plan(restarts);
     if (!next && first && !IsAlone(*first))
@@ -63,6 +65,7 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     next->files_before = files_before;
     next->restarts = restarts;
     next->max_restarts = most;
+    next->signals = std::exchange(signals, {});
     if (restarts > 0) {
       next->began = Clock::now();
       // The programs of other ranks may still be ending.
@@ -71,6 +74,7 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     if (!first) first = *next;
     Supervisor supervisor(*std::move(next));
     MUSTER_TRY(const int status, supervisor.Run());
+    signals = supervisor.kept_signals();
     const RunVerdict& verdict = supervisor.verdict();
     if (restarts == most || !verdict.MayStartAgain()) return status;
     // The group's failure does not name this request: other supervisors start again, and would wait.

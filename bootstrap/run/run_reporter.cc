@@ -128,7 +128,8 @@ void RunReporter::Conclude(const std::function<bool(int)>& has_left, std::vector
   if (plan_.config.run.report) concluded_ = record;
 }
 
-void RunReporter::WriteReport(process::SignalRelay& relay) {
+void RunReporter::WriteReport(process::SignalRelay& relay,
+                              const std::function<bool(const process::SignalEvent&)>& take) {
   if (!concluded_) return;
   const auto loop = net::EventLoop::Create();
   if (!loop) return LogIfFailed(tl::unexpected(loop.error()));
@@ -149,8 +150,7 @@ void RunReporter::WriteReport(process::SignalRelay& relay) {
   (*loop)->After(within, [&] { late = "within " + FormatDuration(within); });
   const Status watched = (*loop)->Watch(relay.fd(), EPOLLIN, [&](uint32_t) {
     while (const auto event = relay.Next()) {
-      if (!verdict_.SignalledAtEnd({event->number, event->sender, event->from_kernel}, Clock::now()))
-        continue;
+      if (!take(*event)) continue;
       (*loop)->After(kAfterSignal,
                      [&late, number = event->number] { late = "before " + process::SignalName(number); });
     }

@@ -38,7 +38,8 @@ class RunReporter {
   void Conclude(const std::function<bool(int)>& has_left, std::vector<map::MapState> maps);
   // After Conclude: the file of run.report. BLOCKS until it is written, a minute at most: a file system may not answer.
   // A request to end is taken meanwhile, and leaves it a second.
-  void WriteReport(process::SignalRelay& relay);
+  // `take`: a signal; false if it is no request to end.
+  void WriteReport(process::SignalRelay& relay, const std::function<bool(const process::SignalEvent&)>& take);
 
  private:
   void NoteArrivals(const rendezvous::Joiner* joiner);

@@ -121,7 +121,7 @@ Result<int> Supervisor::Run() {
     LogWarning("{}", gone.error().message);
   }
   // No rank waits for this process now.
-  reporter_.WriteReport(*relay_);
+  reporter_.WriteReport(*relay_, [this](const auto& event) { return SignalledAtEnd(event); });
   WriteLastLines();
   relay_->KeepBlocked();
   return *verdict_.status();
@@ -252,7 +252,7 @@ void Supervisor::OpenFiles() {
     if (!verdict_.may_report()) return;
     auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
     if (failure) return Report(*std::move(failure));
-    for (const int number : std::exchange(kept_signals_, {})) programs_->Signal(number);
+    for (const int number : std::exchange(plan_.signals, {})) programs_->Signal(number);
     if (programs_->empty()) Do(verdict_.ProgramsDone());
   });
 }
@@ -333,8 +333,7 @@ void Supervisor::WriteLastLines() {
     const Deadline part = until.EarlierOf(Deadline::After(kNoticeSignalsWithin));
     FlushLog(part);
     if (!part.Expired()) return;
-    while (const auto event = relay_->Next())
-      verdict_.SignalledAtEnd({event->number, event->sender, event->from_kernel}, Clock::now());
+    while (const auto event = relay_->Next()) SignalledAtEnd(*event);
   } while (!verdict_.waits_end() && !until.Expired());
 }
 
@@ -456,13 +455,11 @@ void Supervisor::ClearOrphans() {
 void Supervisor::OnSignal(const process::SignalEvent& event) {
   if (event.number == SIGCHLD) return OnChildren();
   if (event.number == SIGTSTP) return OnStop(event);
-  if (verdict_.status()) {
-    verdict_.SignalledAtEnd({event.number, event.sender, event.from_kernel}, Clock::now());
-    return;
-  }
+  if (verdict_.status()) return void(SignalledAtEnd(event));
+  if (process::IsForPrograms(event.number) && programs_->all_ended()) return Keep(event.number);
   const bool asks = process::AsksToEnd(event.number);
   const process::EndStep step = asks ? ender_->Request(event) : process::EndStep::kPassOn;
-  if (starts_programs_ && (!asks || event.number == SIGQUIT)) return kept_signals_.push_back(event.number);
+  if (starts_programs_ && (!asks || event.number == SIGQUIT)) return Keep(event.number);
   if (!plane_ && programs_->empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
   if (!asks || !programs_->all_ended()) return ender_->Take(step, &event);
   Do(verdict_.SignalledAfterPrograms(event.number, Clock::now()));

@@ -47,6 +47,8 @@ class Supervisor {
 
   // After Run.
   const RunVerdict& verdict() const { return verdict_; }
+  // USR1 and USR2 that came when no program ran.
+  const std::set<int>& kept_signals() const { return plan_.signals; }
 
  private:
   void Join();
@@ -91,6 +93,11 @@ class Supervisor {
   }
   void OnSignal(const process::SignalEvent& event);
   void OnSignalBeforePrograms(int number);
+  void Keep(int signal) { plan_.signals.insert(signal); }
+  bool SignalledAtEnd(const process::SignalEvent& event) {
+    if (process::IsForPrograms(event.number)) Keep(event.number);
+    return verdict_.SignalledAtEnd({event.number, event.sender, event.from_kernel}, Clock::now());
+  }
   void OnStop(const process::SignalEvent& event);
   Status WatchLifeline();
 
@@ -110,7 +117,6 @@ class Supervisor {
   std::optional<Deadline> reader_until_;  // after a failure: for the rest of the output
   std::function<void()> log_failure_;     // once the output of programs is written
   bool starts_programs_ = false;          // they wait for files that are read or opened
-  std::vector<int> kept_signals_;         // meanwhile
   std::set<int> ended_in_map_;            // programs of own ranks
   std::set<int> lost_ranks_;              // the root's: with their supervisors, while a map was at work
   std::set<std::string> contributed_;     // exchanges among supervisors

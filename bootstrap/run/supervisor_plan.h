@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,9 @@ struct SupervisorPlan {
   WhoRuns who = WhoRuns::kEveryRank;
   // No launcher above this process ends programs which do not exit: this process does.
   bool ends_programs = false;
-  int lifeline = -1;  // its end of file is a request to end; stays the caller's; -1: none
-  int restarts = 0;   // how many groups of this launch have failed
+  int lifeline = -1;      // its end of file is a request to end; stays the caller's; -1: none
+  std::set<int> signals;  // that came before the programs: passed on when they have started
+  int restarts = 0;       // how many groups of this launch have failed
   int max_restarts = 0;
   // run.expect: the files before the first of these groups; its root reads them.
   std::shared_ptr<std::optional<FileStates>> files_before = std::make_shared<std::optional<FileStates>>();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 #include "tests/comm/base/folder.h"
 #include "tests/comm/rendezvous/test_group.h"
@@ -135,6 +136,30 @@ TEST(Restarts, HaveARankThatHadEnded) {
               });
             }),
             (std::array{0, 0}));
+}
+
+// Rank 1's program sends it when it is ended because of rank 0's failure.
+TEST(Restarts, PassOnASignalThatCameBetweenTwoAttempts) {
+  const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "b"});
+  const Folder folder;
+  const std::string ready = folder.File("ready");
+  const std::string supervisor = folder.File("supervisor");
+  ASSERT_EQ(mkfifo(ready.c_str(), 0600), 0);
+  const std::array<std::string, 2> programs = {
+      "read -r _ <" + ready + "; echo $PPID >" + supervisor + "; exit 5",
+      "trap 'kill -USR1 $(cat " + supervisor + "); exit 5' TERM; echo >" + ready +
+          "; while :; do sleep 0.01; done"};
+  EXPECT_EQ(StatusesOf([&](size_t rank) {
+              return RunWithRestarts(1, [&](int restarts) -> Result<SupervisorPlan> {
+                SupervisorPlan plan;
+                plan.command = {"/bin/sh", "-c", restarts == 0 ? programs.at(rank) : "exec sleep 20"};
+                plan.node = requests[rank].self.node;
+                plan.join = requests[rank];
+                CountRestarts(restarts, 1, *plan.join);
+                return plan;
+              });
+            }),
+            (std::array{128 + SIGUSR1, 128 + SIGUSR1}));
 }
 
 // The root's program ends only after run.grace, and the rank that failed meets long before.
