@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <csignal>
 
 #include "bootstrap/status/live_view.h"
@@ -23,7 +24,8 @@ constexpr Duration kLongest = std::chrono::hours(1);
 
 // The shell's prompt begins in a row of its own.
 void LeaveOnInterrupt(int /*number*/) {
-  if (isatty(STDOUT_FILENO) == 1) (void)!write(STDOUT_FILENO, "\n", 1);
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  if (isatty(STDOUT_FILENO) == 1 && poll(&output, 1, 0) == 1) (void)!write(STDOUT_FILENO, "\n", 1);
   _exit(0);
 }
 
@@ -64,10 +66,15 @@ Window WindowOf(int terminal) {
   return {size.ws_row, size.ws_col};
 }
 
+// Until SIGTERM: a reader may have stopped. A pipe that is ready takes PIPE_BUF bytes.
 bool WriteAll(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return false;
+  sigset_t none;
+  sigemptyset(&none);
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  while (!bytes.empty() && terminated == 0) {
+    ssize_t written = ppoll(&output, 1, nullptr, &none);
+    if (written > 0) written = write(STDOUT_FILENO, bytes.data(), std::min<size_t>(bytes.size(), PIPE_BUF));
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
     if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
   }
   return true;
@@ -97,15 +104,21 @@ class Output {
     return {};
   }
 
+  // The reader of the pipe has ended.
+  bool closed() const { return closed_; }
+
  private:
   Status Draw() { return Written(view_.Draw(frame_, WindowOf(STDOUT_FILENO))); }
-  static Status Written(std::string_view bytes) {
+  Status Written(std::string_view bytes) {
     if (WriteAll(bytes)) return {};
+    closed_ = errno == EPIPE;
+    if (closed_) return {};
     return Fail(Code::kSystem, "cannot write the state to standard output: {}", ErrnoText(errno));
   }
 
   const WatchOptions options_;
   const bool terminal_;
+  bool closed_ = false;
   LiveView view_;
   std::string frame_;
 };
@@ -127,6 +140,7 @@ Result<int> Watch(const WatchOptions& options, const std::function<Result<Watche
   for (int gone = 0;;) {
     const auto next = Clock::now() + options.interval;
     if (gone == 0) MUSTER_CHECK(output.Show(state.text));
+    if (output.closed()) return 0;
     MUSTER_CHECK(output.KeepUntil(next));
     const Result<WatchedState> answer = ask();
     gone = !answer && answer.error().code == Code::kNotLaunched ? gone + 1 : 0;

@@ -27,7 +27,7 @@ Result<Duration> ParseInterval(std::string_view text);
 // Calls `ask` each `interval` and writes its text: in place on a terminal, else one after another. It returns 0
 // when `ask` has answered kNotLaunched twice in a row: a group that starts again is away for a moment. It
 // writes other errors instead of the state and goes on. If the first answer is an error, it is that one.
-// Ctrl-C ends the process with 0.
+// Ctrl-C ends the process with 0. If the reader of the output ends, it returns 0.
 Result<int> Watch(const WatchOptions& options, const std::function<Result<WatchedState>()>& ask);
 
 }  // namespace muster::status
