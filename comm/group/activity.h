@@ -29,7 +29,7 @@ struct OperationState {
   std::string elements;    // "f32[1024]"; empty if there are none
   // Since it began; of a Send or Recv since data last moved, if it has waited before. If it is not active, since it ended.
   uint64_t milliseconds = 0;
-  std::vector<int> waiting_for;  // ranks of the group, the first few; known once it has waited for a moment
+  std::vector<int> waiting_for;  // ranks of the group; known once it has waited for a moment
 
   friend bool operator==(const OperationState&, const OperationState&) = default;
 };

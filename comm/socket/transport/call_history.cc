@@ -73,10 +73,7 @@ OperationState CallHistory::Look() const {
   state.active = active_.load(std::memory_order_acquire);
   const int64_t age = std::max<int64_t>(0, CoarseNow() - since_.load(std::memory_order_relaxed));
   state.milliseconds = static_cast<uint64_t>(age) / 1'000'000;
-  if (state.active)
-    state.waiting_for.assign(
-        waiting_for_.begin(),
-        waiting_for_.begin() + static_cast<ptrdiff_t>(std::min(waiting_for_.size(), kShownRanks)));
+  if (state.active) state.waiting_for = waiting_for_;
   return state;
 }
 

@@ -30,9 +30,6 @@ struct Mismatch {
   friend bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
-// Number of awaited ranks that a blocked rank reports.
-inline constexpr size_t kShownRanks = 8;
-
 // The displayed name of a call.
 OperationState StateOf(const Call& call);
 

@@ -24,6 +24,9 @@ TEST_F(CallHistoryTest, KnowsTheCurrentCallAndThePeersItWaitsFor) {
   EXPECT_EQ(history_.Look().waiting_for, std::vector<int>());
   history_.Waiting({5, 7});
   EXPECT_EQ(history_.Look().waiting_for, (std::vector<int>{5, 7}));
+  const std::vector<int> many = {1, 2, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  history_.Waiting(many);
+  EXPECT_EQ(history_.Look().waiting_for, many);
   history_.End();
   EXPECT_EQ(history_.Look().waiting_for, std::vector<int>());
   EXPECT_EQ(history_.Ask(3, CallNumber(1)), std::nullopt);
