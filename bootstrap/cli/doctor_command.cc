@@ -10,7 +10,7 @@
 namespace muster::cli {
 namespace {
 
-constexpr Duration kLongest = std::chrono::seconds(20);
+constexpr Duration kLongestQuery = std::chrono::seconds(10);
 
 constexpr CommandText kText = {
     .details =
@@ -39,7 +39,7 @@ Result<int> Examine(const SharedFlags& shared, bool json) {
   MUSTER_CHECK(join::StartLog(effective));
   SetLogTime(LogTime::kNone);
   doctor::Report report{kVersion, environment.host_name().value_or("this machine"),
-                        doctor::Examine(environment, effective.config, asked, Deadline::After(kLongest))};
+                        doctor::Examine(environment, effective.config, asked, kLongestQuery)};
   if (!loaded) report.findings.insert(report.findings.begin(), Unusable(loaded.error()));
   MUSTER_CHECK(process::Print(json ? ReportJson(report) : ReportText(report)));
   return Worst(report.findings) == doctor::Health::kProblem ? ExitStatus(Code::kSystem) : 0;

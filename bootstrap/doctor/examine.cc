@@ -36,7 +36,7 @@ Finding ExamineIdentity(const Environment& environment, const config::Config& co
 }  // namespace
 
 std::vector<Finding> Examine(const Environment& environment, const config::Config& config,
-                             const join::StartOptions& asked, Deadline deadline) {
+                             const join::StartOptions& asked, Duration each) {
   utsname system{};
   uname(&system);
   const check::NodeFacts node = check::FactsOfThisNode({});
@@ -49,9 +49,9 @@ std::vector<Finding> Examine(const Environment& environment, const config::Confi
       JudgeSharedMemory(node, ProblemOfSharedMemory()),
       ExamineSockets(join::SharedDirectories(environment)),
       ExamineNetwork(config.rendezvous.interface),
-      ExamineIdentity(environment, config, deadline),
-      JudgeSlurm(LookAtSlurm(environment, config.rendezvous.slurm_helper, deadline)),
-      JudgeGpus(LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, CountGpus({}), deadline)),
+      ExamineIdentity(environment, config, Deadline::After(each)),
+      JudgeSlurm(LookAtSlurm(environment, config.rendezvous.slurm_helper, each)),
+      JudgeGpus(LookAtGpus(join::LibraryPlacesIn(environment), node.gpus, CountGpus({}), each)),
       JudgeLaunch(join::ResolveLaunch(environment, config, asked)),
   };
 }

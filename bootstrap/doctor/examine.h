@@ -10,10 +10,10 @@
 
 namespace muster::doctor {
 
-// Takes no part in a group and leaves nothing behind. BLOCKS while it queries programs and libraries, at most
-// until the deadline.
+// Takes no part in a group and leaves nothing behind. BLOCKS while it queries munged, srun, muster-slurm, CUDA and NCCL, one
+// after another, for at most `each`.
 std::vector<Finding> Examine(const Environment& environment, const config::Config& config,
-                             const join::StartOptions& asked, Deadline deadline);
+                             const join::StartOptions& asked, Duration each);
 
 // The last of them: the tuple that this process would have in a group now. Pure.
 Finding JudgeLaunch(const tl::expected<resolve::Resolution, resolve::Refusal>& resolved);

@@ -30,9 +30,9 @@ Result<std::string> Nccl(const nccl::LibraryPlaces& places) {
 }
 
 // The call may be left behind in a library that hangs: it owns all that it touches.
-Result<std::string> Within(Deadline deadline, const char* what, std::function<Result<std::string>()> call) {
+Result<std::string> Within(Duration limit, const char* what, std::function<Result<std::string>()> call) {
   const auto answer = std::make_shared<Result<std::string>>();
-  if (!RunWithin(deadline, [answer, call = std::move(call)] { *answer = call(); })) {
+  if (!RunWithin(Deadline::After(limit), [answer, call = std::move(call)] { *answer = call(); })) {
     return Fail(Code::kDeadline, "{} does not return", what);
   }
   return *answer;
@@ -41,7 +41,7 @@ Result<std::string> Within(Deadline deadline, const char* what, std::function<Re
 }  // namespace
 
 GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const GpuCount& count,
-                    Deadline deadline) {
+                    Duration each) {
   GpuFacts facts;
   if (!nccl::HasNvidiaFiles()) {
     if (count.vendor == "NVIDIA") return facts;  // without its driver
@@ -51,8 +51,8 @@ GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const Gp
   }
   facts.vendor = "NVIDIA";
   facts.devices = nvidia;
-  facts.cuda = Within(deadline, "CUDA", [places] { return Cuda(places); });
-  facts.nccl = Within(deadline, "loading NCCL", [places] { return Nccl(places); });
+  facts.cuda = Within(each, "CUDA", [places] { return Cuda(places); });
+  facts.nccl = Within(each, "loading NCCL", [places] { return Nccl(places); });
   return facts;
 }
 

@@ -20,9 +20,8 @@ struct GpuFacts {
 };
 
 // `nvidia`: device files of NVIDIA. `count`: by files alone. Libraries are loaded only if NVIDIA's driver
-// is there. BLOCKS while they load, at most until the deadline.
-GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const GpuCount& count,
-                    Deadline deadline);
+// is there. BLOCKS while they load, for each at most `each`.
+GpuFacts LookAtGpus(const nccl::LibraryPlaces& places, uint32_t nvidia, const GpuCount& count, Duration each);
 
 Finding JudgeGpus(const GpuFacts& facts);
 

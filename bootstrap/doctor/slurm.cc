@@ -23,14 +23,15 @@ Result<std::string> VersionOfSrun(const std::vector<std::string>& variables, Dea
 }  // namespace
 
 SlurmFacts LookAtSlurm(const Environment& environment, const std::optional<std::string>& helper,
-                       Deadline deadline) {
+                       Duration each) {
   const std::vector<std::string> variables = slurm::VariablesForHelper(environment);
-  SlurmFacts facts{
-      VersionOfSrun(variables, deadline), {}, std::string(environment.Get("SLURM_JOB_ID").value_or(""))};
+  SlurmFacts facts{VersionOfSrun(variables, Deadline::After(each)),
+                   {},
+                   std::string(environment.Get("SLURM_JOB_ID").value_or(""))};
   if (!facts.version) return facts;
   const Result<std::string> help = process::Capture(
       {"muster-slurm", slurm::HelperFiles(helper, variables), {"--help"}, variables, kLongestAnswer},
-      deadline);
+      Deadline::After(each));
   if (!help) facts.helper = Fail(help.error());
   return facts;
 }

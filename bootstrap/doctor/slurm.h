@@ -17,10 +17,10 @@ struct SlurmFacts {
   std::string job;              // SLURM_JOB_ID; empty: not in a job
 };
 
-// Starts `srun --version` and `muster-slurm --help`. BLOCKS until both have ended, at most until the deadline.
+// Starts `srun --version` and `muster-slurm --help`. BLOCKS until both have ended, for each at most `each`.
 // `helper`: rendezvous.slurm_helper.
 SlurmFacts LookAtSlurm(const Environment& environment, const std::optional<std::string>& helper,
-                       Deadline deadline);
+                       Duration each);
 
 Finding JudgeSlurm(const SlurmFacts& facts);
 

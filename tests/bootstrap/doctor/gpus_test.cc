@@ -66,11 +66,11 @@ TEST(JudgeGpus, OtherVendorsAreNamedWithTheirLibrary) {
 // Unless this machine has a driver of NVIDIA.
 TEST(LookAtGpus, TakesOtherVendorsFromTheCount) {
   const bool driver = nccl::HasNvidiaFiles();
-  const GpuFacts intel = LookAtGpus({}, 0, {2, "Intel", "", "ZE_AFFINITY_MASK"}, Deadline::Never());
+  const GpuFacts intel = LookAtGpus({}, 0, {2, "Intel", "", "ZE_AFFINITY_MASK"}, std::chrono::seconds(20));
   EXPECT_EQ(intel.vendor, driver ? "NVIDIA" : "Intel");
   EXPECT_EQ(intel.devices, driver ? 0u : 2u);
   // Its files are there, and its driver is not.
-  EXPECT_EQ(LookAtGpus({}, 0, {2, "NVIDIA", "", "CUDA_VISIBLE_DEVICES"}, Deadline::Never()).vendor,
+  EXPECT_EQ(LookAtGpus({}, 0, {2, "NVIDIA", "", "CUDA_VISIBLE_DEVICES"}, std::chrono::seconds(20)).vendor,
             driver ? "NVIDIA" : "");
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <fstream>
 
 namespace muster::doctor {
@@ -17,13 +18,13 @@ Environment With(const std::string& path) {
   return Environment::FromVariables({{"PATH", path}, {"SLURM_JOB_ID", "7"}, {"MUSTER_SECRET", "hidden"}});
 }
 
-Deadline Soon() { return Deadline::After(std::chrono::seconds(20)); }
+constexpr Duration kEach = std::chrono::seconds(20);
 
 TEST(LookAtSlurm, AsksSrunAndTheHelper) {
   const std::string folder = testing::TempDir();
   Script(folder + "/srun", "[ -z \"$MUSTER_SECRET\" ] && echo \"slurm 23.11.4\"");
   Script(folder + "/helper", "echo usage");
-  const SlurmFacts facts = LookAtSlurm(With(folder), folder + "/helper", Soon());
+  const SlurmFacts facts = LookAtSlurm(With(folder), folder + "/helper", kEach);
   ASSERT_TRUE(facts.version);
   EXPECT_EQ(*facts.version, "slurm 23.11.4");
   EXPECT_TRUE(facts.helper);
@@ -34,9 +35,22 @@ TEST(LookAtSlurm, AsksSrunAndTheHelper) {
 TEST(LookAtSlurm, AHelperThatDoesNotRunIsANote) {
   const std::string folder = testing::TempDir();
   Script(folder + "/srun", "echo slurm 20.11.7");
-  const Finding finding = JudgeSlurm(LookAtSlurm(With(folder), "/nonexistent/muster-slurm", Soon()));
+  const Finding finding = JudgeSlurm(LookAtSlurm(With(folder), "/nonexistent/muster-slurm", kEach));
   EXPECT_EQ(finding.health, Health::kNote);
   EXPECT_TRUE(finding.found.starts_with("slurm 20.11.7, in job 7; ")) << finding.found;
+}
+
+// Of 20 s each takes 15.
+TEST(LookAtSlurm, ASlowSrunLeavesTheHelperItsTime) {
+  const std::string folder = testing::TempDir();
+  const std::string slow = "printf 123456789012345 >>" + folder + "/clock; ";
+  Script(folder + "/srun", slow + "echo slurm 23.11.4");
+  Script(folder + "/helper", slow + "echo usage");
+  setenv("CLOCK_AHEAD", (folder + "/clock").c_str(), 1);
+  const SlurmFacts facts = LookAtSlurm(With(folder), folder + "/helper", kEach);
+  unsetenv("CLOCK_AHEAD");
+  EXPECT_TRUE(facts.version);
+  EXPECT_TRUE(facts.helper) << facts.helper.error().message;
 }
 
 TEST(JudgeSlurm, NoSlurmIsFineOutsideAJob) {
