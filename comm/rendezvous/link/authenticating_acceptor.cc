@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/auth/handshake/handshake_messages.h"
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
@@ -78,9 +79,7 @@ void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) 
   entry.clock = std::make_unique<HandshakeClock>(
       loop_, params_.handshake_timeout, [this, id](bool own_prover) { OnHandshakeTimeout(id, own_prover); });
   entry.stream->Start([this, id](ByteView frame) { OnFrame(id, frame); },
-                      [this, id](const Error& error) {
-                        TurnAway(id, error.message.empty() ? "it closed the connection" : error.message);
-                      });
+                      [this, id](const Error& error) { OnClosed(id, error); });
   UpdateListening();
   entry.handshake->Start();
 }
@@ -195,6 +194,16 @@ void AuthenticatingAcceptor::Finish(Id id, auth::HandshakeResult result) {
   stream->set_longest_frame(kLongestMessage);
   stream->Seal(std::move(result.channel->sealer), std::move(result.channel->opener));
   on_link_(std::move(stream), peer);
+}
+
+// A leader tries all addresses of the root, some of them again, and keeps one connection.
+void AuthenticatingAcceptor::OnClosed(Id id, const Error& error) {
+  const HalfOpen& entry = half_open_.at(id);
+  const bool answered = entry.heard && entry.first.empty();
+  if (!answered && !AsText(entry.first).starts_with(auth::kHandshakeMagic))
+    return TurnAway(id, error.message.empty() ? "it closed the connection" : error.message);
+  LogDebug("{} gave up an attempt to connect", entry.peer.ToString());
+  Remove(id);
 }
 
 void AuthenticatingAcceptor::LogStranger(const net::SocketAddress& peer, const std::string& reason) {

@@ -85,6 +85,7 @@ class AuthenticatingAcceptor {
   void Transmit(Id id, ByteView message);
   void Finish(Id id, auth::HandshakeResult result);
   void OnHandshakeTimeout(Id id, bool own_prover);
+  void OnClosed(Id id, const Error& error);
   void TurnAway(Id id, const std::string& reason);
   void LogStranger(const net::SocketAddress& peer, const std::string& reason);
   std::unique_ptr<net::FrameStream> Remove(Id id);

@@ -118,6 +118,16 @@ TEST_F(AuthenticatingAcceptorTest, AStrangerThatHangsUpIsForgotten) {
   ASSERT_TRUE(loop.Until([&] { return log.Has("it closed the connection"); }));
 }
 
+// A leader tries several addresses of the root, and keeps one connection.
+TEST_F(AuthenticatingAcceptorTest, AnAttemptThatALeaderGivesUpIsNoStranger) {
+  const LogCapture log(LogLevel::kDebug);
+  Open();
+  ConnectAs(std::string_view("\7\0\0\0MUSTER\1", 11));
+  ASSERT_TRUE(loop.Until([&] { return log.Has("127.0.0.1"); }));
+  EXPECT_THAT(log.Text(), HasSubstr("gave up an attempt to connect"));
+  EXPECT_THAT(log.Text(), testing::Not(HasSubstr("rejected")));
+}
+
 TEST_F(AuthenticatingAcceptorTest, ManyStrangersDoNotFillTheLog) {
   const LogCapture log;
   Open();
