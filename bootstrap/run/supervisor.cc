@@ -226,9 +226,9 @@ Status Supervisor::ServePrograms() {
     return store_users_->Look(question);
   };
   MUSTER_TRY(store_keeper_,
-             store::StoreKeeper::Start(
-                 {*loop_, *plane_, look, MasterHost(verdict_.place().group.roster, 0), plan_.join->uid},
-                 std::move(*plan_.store)));
+             store::StoreKeeper::Start({*loop_, *plane_, look, MasterHost(verdict_.place().group.roster, 0),
+                                        plan_.join->uid, plan_.config.liveness.straggler_after},
+                                       std::move(*plan_.store)));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "bootstrap/store/store_keeper.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
@@ -140,6 +141,23 @@ void StoreKeeper::TakeNote(int rank, uint32_t generation) {
   seen = generation;
   latest_ = std::max(latest_, generation);
   server_->DropBelow(*std::ranges::min_element(generations_));
+  if (std::exchange(compares_, true) || params_.straggler_after == Duration::zero()) return;
+  params_.loop.After(params_.straggler_after, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) CompareGenerations();
+  });
+}
+
+void StoreKeeper::CompareGenerations() {
+  const auto first = generations_.begin();
+  const auto least = std::ranges::min_element(generations_);
+  const auto most = std::ranges::max_element(generations_);
+  compares_ = *least != *most;
+  if (!compares_) return;
+  LogWarning(
+      "rank {} is at program {} that uses the store, rank {} at program {}: they share no keys until their "
+      "numbers are equal; "
+      "if it is not merely slower, run equally many such programs on every rank",
+      most - first, *most + 1, least - first, *least + 1);
 }
 
 }  // namespace muster::store

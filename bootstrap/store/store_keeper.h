@@ -35,6 +35,8 @@ class StoreKeeper {
     rendezvous::OwnerInquiry::Look look;
     std::string host;  // numeric: this node's address for all other nodes
     uid_t uid = 0;     // the group's user
+    // After this time a difference of the ranks' generations is reported; zero: never.
+    Duration straggler_after{};
   };
 
   // Error: kSystem.
@@ -59,6 +61,7 @@ class StoreKeeper {
   void Conclude(const rendezvous::OwnerAnswer& answer, const Verdict& verdict);
   Result<std::optional<tcp_store::Member>> MemberOf(const rendezvous::OwnerAnswer& answer);
   void TakeNote(int rank, uint32_t generation);
+  void CompareGenerations();
 
   Params params_;
   std::once_flag addresses_made_;
@@ -68,6 +71,7 @@ class StoreKeeper {
   std::unique_ptr<tcp_store::ServerThread> server_;  // its thread uses the members above
   std::vector<uint32_t> generations_;                // of each rank, the latest that was seen
   uint32_t latest_ = 0;
+  bool compares_ = false;  // soon, or it has reported a difference
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/comm/base/log_capture.h"
@@ -19,18 +20,20 @@ namespace {
 class StoreKeeperTest : public testing::Test {
  protected:
   void Start() {
-    group.emplace(loop, std::vector<std::string>{"a"});
+    StartWith({"a"}, [](const rendezvous::OwnerQuestion&) {
+      ADD_FAILURE() << "it has not begun as a client does";
+      return rendezvous::OwnerAnswer{};
+    });
+  }
+  void StartWith(const std::vector<std::string>& node_of_rank, const rendezvous::OwnerInquiry::Look& look) {
+    group.emplace(loop, node_of_rank);
     ASSERT_TRUE(group->AllFormed());
     auto port = StorePort::Hold({.ports = {61000, 64999}, .only_this_node = true});
     ASSERT_TRUE(port);
     address = *net::SocketAddress::FromNumeric("127.0.0.1", port->port());
-    auto started = StoreKeeper::Start({*loop, (*group)[0].plane(),
-                                       [](const rendezvous::OwnerQuestion&) {
-                                         ADD_FAILURE() << "it has not begun as a client does";
-                                         return rendezvous::OwnerAnswer{};
-                                       },
-                                       "127.0.0.1", getuid()},
-                                      *std::move(port));
+    auto started = StoreKeeper::Start(
+        {*loop, (*group)[0].plane(), look, "127.0.0.1", getuid(), std::chrono::milliseconds(1)},
+        *std::move(port));
     ASSERT_TRUE(started) << started.error().message;
     keeper = *std::move(started);
   }
@@ -96,6 +99,24 @@ TEST_F(StoreKeeperTest, AnOlderClientsUserIsToldWhatToDo) {
       "127\\.0\\.0\\.1:[0-9]+: it does not begin as a client of PyTorch 2\\.2 or later does; a program with "
       "PyTorch "
       "before 2\\.2 needs its own store: set run\\.store=program");
+}
+
+// Rank 0 runs a program more than rank 1: each waits for the other, with keys of its own.
+TEST_F(StoreKeeperTest, AnUnequalNumberOfProgramsIsReportedOnce) {
+  uint32_t generation = 1;
+  StartWith({"a", "a"}, [&](const rendezvous::OwnerQuestion&) {
+    return rendezvous::OwnerAnswer{0, rendezvous::OwnerKind::kProgram, getuid(), 0, generation};
+  });
+  for (; generation < 3; ++generation) {
+    tcp_store::Peer client(loop, address);
+    client.Validate();
+    client.Send({tcp_store::Operation::kNumKeys, {}});
+    client.ExpectNumber(0);
+    ASSERT_TRUE(tcp_store::Until(
+        loop, [&] { return log.Has("rank 0 is at program 2 that uses the store, rank 1 at program 1"); }));
+  }
+  const std::string text = log.Text();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1);
 }
 
 }  // namespace
