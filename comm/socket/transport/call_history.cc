@@ -8,13 +8,15 @@
 namespace muster::socket {
 namespace {
 
-// The coarse clock is some milliseconds behind and costs a tenth of the exact one: a short collective is over
-// in a microsecond.
-int64_t CoarseNow() {
+int64_t Now(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  clock_gettime(clock, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
+
+// The coarse clock is some milliseconds behind and costs a tenth of the exact one: a short collective is over
+// in a microsecond.
+int64_t CoarseNow() { return Now(CLOCK_MONOTONIC_COARSE); }
 
 }  // namespace
 
@@ -71,7 +73,8 @@ OperationState CallHistory::Look() const {
   const Call& call = Past(sequence_);
   OperationState state = StateOf(call);
   state.active = active_.load(std::memory_order_acquire);
-  const int64_t age = std::max<int64_t>(0, CoarseNow() - since_.load(std::memory_order_relaxed));
+  // The exact clock: a rank reports once that it has waited long, and no report may call its wait shorter than that.
+  const int64_t age = std::max<int64_t>(0, Now(CLOCK_MONOTONIC) - since_.load(std::memory_order_relaxed));
   state.milliseconds = static_cast<uint64_t>(age) / 1'000'000;
   if (state.active) state.waiting_for = waiting_for_;
   return state;

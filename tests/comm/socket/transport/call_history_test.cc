@@ -49,6 +49,19 @@ TEST_F(CallHistoryTest, RemembersWhoAskedTooEarly) {
   EXPECT_EQ(history_.Begin(CallNumber(2)), (Mismatch{3, CallNumber(2, Operation::kSplit), CallNumber(2)}));
 }
 
+// The root looks once for who waits, as soon as a rank says that it has waited long.
+TEST_F(CallHistoryTest, NeverCallsAWaitShorterThanItWas) {
+  const auto end = Clock::now() + std::chrono::milliseconds(100);
+  for (uint64_t sequence = 1; Clock::now() < end; ++sequence) {
+    history_.Begin(CallNumber(sequence));
+    const auto begun = Clock::now();
+    while (Clock::now() < begun + std::chrono::milliseconds(1)) {
+    }
+    EXPECT_GE(history_.Look().milliseconds, 1U);
+    history_.End();
+  }
+}
+
 TEST_F(CallHistoryTest, ForgetsAfterAWhile) {
   for (uint64_t sequence = 1; sequence <= 100; ++sequence) history_.Begin(CallNumber(sequence));
   EXPECT_EQ(history_.Ask(3, CallNumber(1, Operation::kSplit)), std::nullopt);
