@@ -74,7 +74,7 @@ class Attackers:
 
 
 class Sink:
-    """The listener of the attackers' own."""
+    """The listener of the attackers' own. One for each control: a port that was flooded has no free connections for a minute."""
 
     def __init__(self, program):
         self._child = on("--user", STRANGER, ATTACKED, program, "serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -95,8 +95,11 @@ class Sink:
 
 
 class Play:
-    def __init__(self, work, programs, sink, seconds):
-        self.work, self.programs, self.sink, self.seconds = work, programs, sink, seconds
+    def __init__(self, work, programs, seconds):
+        self.work, self.programs, self.seconds = work, programs, seconds
+
+    def sink(self):
+        return Sink(self.programs["attacker"])
 
     def job(self, held="-", **options):
         return Job(self.folder(), self.programs, held, **options)
@@ -165,7 +168,8 @@ class Play:
         row = Row(listener, attack, Cost(), Cost(), self.seconds)
         try:
             targets = listener.aim(job)
-            row.control = self.window(job, listener, attack, self.sink.targets(listener.kind))
+            with self.sink() as sink:
+                row.control = self.window(job, listener, attack, sink.targets(listener.kind))
             row.cost = self.window(job, listener, attack, targets)
         except Broken as broken:
             row.outcome = str(broken)
@@ -181,7 +185,8 @@ class Play:
             row = Row(listener, attack, Cost(), Cost(), self.seconds)
             row.tries = count
             try:
-                row.control = play(listener, attack, lambda _: self.sink.targets(listener.kind))
+                with self.sink() as sink:
+                    row.control = play(listener, attack, lambda _, of=sink: of.targets(listener.kind))
                 row.cost = play(listener, attack, listener.aim)
             except Broken as broken:
                 row.outcome = str(broken)
@@ -327,8 +332,7 @@ def main():
         os.chmod(work, 0o755)
         # A folder that another user can reach.
         programs["attacker"] = shutil.copy(programs["attacker"], work)
-        sink = stack.enter_context(Sink(programs["attacker"]))
-        play = Play(work, programs, sink, BLIND_S if arguments.blind else LONG_S if arguments.long else SHORT_S)
+        play = Play(work, programs, BLIND_S if arguments.blind else LONG_S if arguments.long else SHORT_S)
         rows = list(judged(play.rows(arguments.pairs, job_for_each_listener=arguments.long)))
     show(rows)
     print(f"{sum(row.tries - 1 for row in rows)} pairs were played again")

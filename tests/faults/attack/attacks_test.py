@@ -54,9 +54,11 @@ class Play(attacks.Play):
     """Each control and each attack costs what the next of `results` says; an exception is raised."""
 
     def __init__(self, *results):
-        super().__init__("", {"attacker": ""}, None, 2)
+        super().__init__("", {"attacker": ""}, 2)
         self.results = list(results)
-        self.sink = self
+
+    def sink(self):
+        return contextlib.nullcontext(self)
 
     def targets(self, _):
         return ["tcp:control"]
