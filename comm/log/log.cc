@@ -4,13 +4,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "comm/base/printable.h"
-#include "comm/base/unique_fd.h"
 #include "comm/log/bounded_sink.h"
+#include "comm/log/file_sink.h"
 #include "comm/log/log_json.h"
 #include "comm/log/log_time.h"
 #include "comm/log/open_for_writing.h"
@@ -18,6 +20,7 @@
 namespace muster {
 namespace {
 
+constexpr Duration kLastLinesWithin = std::chrono::seconds(2);  // at exit, with a log.file
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 struct LevelFacts {
@@ -43,8 +46,7 @@ struct LogState {
   LogFormat format = LogFormat::kText;
   LogTime time = LogTime::kNone;    // resolved: not kAuto
   std::optional<std::string> path;  // of log.file
-  UniqueFd file;                    // absent: there is none, or it could not be opened
-  bool file_failing = false;
+  std::unique_ptr<FileSink> file;   // null: there is none, or it could not be opened
   LogSubject subject;
 };
 
@@ -89,23 +91,31 @@ std::string ComplaintLine(std::string_view sentence) {
   return Line(State(), LogLevel::kWarning, "log_failed", {}, sentence);
 }
 
-// Each line is one write(2) at the end of the file, so that many processes can share it. If a write fails (a full
-// disk, a quota), the line goes to standard error instead. A line with the reason precedes it, once for each
-// beginning of such failures: a log is no reason to end a job.
-void WriteToFile(LogState& state, std::string_view line) {
-  const ssize_t written = TEMP_FAILURE_RETRY(write(state.file.get(), line.data(), line.size()));
-  if (written == static_cast<ssize_t>(line.size())) {
-    state.file_failing = false;
-    return;
+// A line that the file does not take goes to standard error. A line with the reason precedes it, once for each beginning
+// of such failures: a log is no reason to end a job.
+void WriteLost(LogState& state, const std::vector<FileSink::Lost>& lost) {
+  for (const auto& [reason, line] : lost) {
+    if (!reason.empty()) {
+      state.standard_error.Write(ComplaintLine(fmt::format(
+          "log.file: cannot write {}: {}; these lines go to standard error", *state.path, reason)));
+    }
+    state.standard_error.Write(line);
   }
-  // A line is written in part only if the disk became full with it.
-  const std::string reason = ErrnoText(written < 0 ? errno : ENOSPC);
-  if (!std::exchange(state.file_failing, true)) {
-    state.standard_error.Write(ComplaintLine(
-        fmt::format("log.file: cannot write {}: {}; these lines go to standard error", *state.path, reason)));
-  }
-  state.standard_error.Write(line);
 }
+
+void Flush(LogState& state, Deadline deadline) {
+  if (state.file) WriteLost(state, state.file->Flush(deadline));
+  state.standard_error.Flush(deadline);
+}
+
+// exit may have been called in a signal handler, above a function that holds the lock.
+void FlushAtExit() {
+  LogState& state = State();
+  const std::unique_lock lock(state.mutex, std::try_to_lock);
+  if (lock) Flush(state, Deadline::After(kLastLinesWithin));
+}
+
+void FlushBeforeExit() { [[maybe_unused]] static const int added = std::atexit(FlushAtExit); }
 
 }  // namespace
 
@@ -115,12 +125,12 @@ void SetUpLog(const LogOptions& options) {
   state.level = options.level;
   state.format = options.format;
   state.path = options.file;
-  state.file.Reset();
-  state.file_failing = false;
+  state.file.reset();
   if (!options.file) return;
   auto file = OpenForWriting(*options.file);
   if (file) {
-    state.file = *std::move(file);
+    state.file = std::make_unique<FileSink>(*std::move(file), ComplaintLine);
+    FlushBeforeExit();
   } else if (options.level <= LogLevel::kWarning) {
     state.standard_error.Write(ComplaintLine(
         fmt::format("log.file: cannot open {}; standard error is used instead", file.error().message)));
@@ -165,17 +175,17 @@ bool LogEnabled(LogLevel level) {
 void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  const std::string line = Line(state, level, event, fields, message);
+  std::string line = Line(state, level, event, fields, message);
   if (std::exchange(state.status_line_open, false)) state.standard_error.WriteRaw(kClearLine);
   if (level < state.level) return;
-  if (state.file) return WriteToFile(state, line);
+  if (state.file) return WriteLost(state, state.file->Write(std::move(line)));
   state.standard_error.Write(line);
 }
 
 void FlushLog(Deadline deadline) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  state.standard_error.Flush(deadline);
+  Flush(state, deadline);
 }
 
 void SetStatusLine(std::string_view text) {

@@ -24,6 +24,7 @@ constexpr size_t kLargestResult = 4 << 20;
 constexpr size_t kClassesAtOnce = 1 << 20;
 // The result of an item that has taken all its time is on its way within this.
 constexpr Duration kLateByAtMost = std::chrono::seconds(1);
+constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
 
 // State shared by the caller's threads and the group's thread, which calls Receive and Fail, perhaps after the
 // end of the member.
@@ -132,6 +133,7 @@ struct Shared {
   [[noreturn]] void End(uint64_t item) const {
     LogError("this process ends: item {} of the map is out of time, and goes to another rank", item);
     if (end_children) end_children();
+    FlushLog(Deadline::After(kLastLinesWithin));
     _exit(ExitStatus(Code::kDeadline));
   }
 };

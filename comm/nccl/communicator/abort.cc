@@ -12,6 +12,8 @@
 namespace muster::nccl {
 namespace {
 
+constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
+
 using Comms = std::vector<std::shared_ptr<LiveComm>>;
 
 void AwaitReach(const Comms& comms) {
@@ -43,6 +45,7 @@ void AbortInOneGroup(NcclApi& nccl, const std::vector<NcclComm>& taken, const Co
 void EndProcess(const Error& error) {
   LogEvent(LogLevel::kError, "error", {{"code", CodeName(error.code)}, {"hint", error.hint}}, "{}",
            ToString(error));
+  FlushLog(Deadline::After(kLastLinesWithin));
   _exit(ExitStatus(error.code));
 }
 

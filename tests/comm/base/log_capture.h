@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "comm/base/deadline.h"
 #include "comm/log/log.h"
 
 namespace muster {
@@ -22,6 +24,7 @@ class LogCapture {
     unlink(path_.c_str());
   }
   std::string Text() const {
+    FlushLog(Deadline::After(std::chrono::minutes(1)));
     std::ostringstream text;
     text << std::ifstream(path_).rdbuf();
     return text.str();

@@ -1,0 +1,51 @@
+// The sink for log.file. A write to a regular file blocks while its file system stalls, as NFS without its server; no flag
+// prevents it. A thread therefore writes, and a stall does not stop the heartbeats of the logging process. A line is
+// waited for briefly: normally it is written when Write returns. During a stall lines are kept; those for which there is
+// no room are dropped, and counted in the file afterwards.
+//
+// The thread starts at the first line. Each line is one write(2), so that many processes can share the file. In a child of
+// fork(2), which does not have the thread, and if the system has none to give, the caller writes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/base/deadline.h"
+#include "comm/base/unique_fd.h"
+
+namespace muster {
+
+class FileSink {
+ public:
+  // A line that the file did not take. `reason`: empty if it is that of the line before.
+  struct Lost {
+    std::string reason;
+    std::string line;
+  };
+
+  // `file` is no regular file: O_NONBLOCK is set. `complain` makes the line that counts what was dropped from its sentence.
+  FileSink(UniqueFd file, std::string (*complain)(std::string_view));
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+  // Does not wait. Kept lines are written if the stall ends before the process.
+  ~FileSink();
+
+  // The result may have lines of earlier calls.
+  std::vector<Lost> Write(std::string line);
+  // At the end of a process: waits for the kept lines, at most until the deadline. They are lost 1 s after the first such
+  // call. With an expired deadline this waits for nothing.
+  std::vector<Lost> Flush(Deadline deadline);
+
+ private:
+  struct Shared;
+
+  bool HasThread();
+
+  const std::shared_ptr<Shared> shared_;
+  bool may_stall_ = false;
+  int depth_ = -1;  // ForkDepth() of the process that has the thread
+};
+
+}  // namespace muster
