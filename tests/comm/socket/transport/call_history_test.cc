@@ -49,7 +49,7 @@ TEST_F(CallHistoryTest, RemembersWhoAskedTooEarly) {
   EXPECT_EQ(history_.Begin(CallNumber(2)), (Mismatch{3, CallNumber(2, Operation::kSplit), CallNumber(2)}));
 }
 
-// The root looks once for who waits, as soon as a rank says that it has waited long.
+// The root checks once which ranks wait, as soon as one reports a long wait.
 TEST_F(CallHistoryTest, NeverCallsAWaitShorterThanItWas) {
   const auto end = Clock::now() + std::chrono::milliseconds(100);
   for (uint64_t sequence = 1; Clock::now() < end; ++sequence) {
