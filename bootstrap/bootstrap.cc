@@ -100,7 +100,7 @@ void Abandon(std::string_view reason) {
   if (!lock || !process.communicator || process.pid != getpid()) return;
   const Communicator& world = *process.communicator;
   process.group->Fail(
-      {Code::kPeerLost, fmt::format("{} {}", DescribeRank(world.roster(), world.rank()), reason), {}});
+      {Code::kPeerLost, fmt::format("{} {}", DescribeRank(world.roster(), world.rank()), reason)});
 }
 
 Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options) {

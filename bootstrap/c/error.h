@@ -30,7 +30,7 @@ muster_error* Guard(const Body& body) noexcept {
     } catch (const std::bad_alloc&) {
       return OutOfMemory();
     } catch (const std::exception& exception) {
-      return MakeError({Code::kInternal, fmt::format("an exception: {}", exception.what()), {}});
+      return MakeError({Code::kInternal, fmt::format("an exception: {}", exception.what())});
     }
   } catch (...) {
     return OutOfMemory();

@@ -10,7 +10,7 @@ Status ReadField(const Environment& environment, std::string_view variable, std:
                  std::optional<int>& value, Candidate& candidate) {
   if (variable.empty()) return {};
   MUSTER_TRY(value, environment.GetCount(variable));
-  if (value) candidate.sources.push_back({std::string(field), std::string(variable), {}});
+  if (value) candidate.sources.push_back({std::string(field), std::string(variable)});
   return {};
 }
 
@@ -118,7 +118,7 @@ Result<std::optional<Endpoint>> ReadMaster(const Environment& environment) {
 
 Status ReadMaster(const Environment& environment, Candidate& candidate) {
   MUSTER_TRY(candidate.tuple.master, ReadMaster(environment));
-  if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT", {}});
+  if (candidate.tuple.master) candidate.sources.push_back({"master", "MASTER_ADDR, MASTER_PORT"});
   return {};
 }
 
@@ -127,7 +127,7 @@ void ReadText(const Environment& environment, std::string_view variable, std::st
   const auto text = environment.Get(variable);
   if (!text || text->empty()) return;
   value = std::string(*text);
-  candidate.sources.push_back({std::string(field), std::string(variable), {}});
+  candidate.sources.push_back({std::string(field), std::string(variable)});
 }
 
 void ReadNode(const Environment& environment, std::string_view variable, Candidate& candidate) {

@@ -29,14 +29,12 @@ bool IsDirectory(const std::string& path) {
 StartFailure DescribeFailure(const ChildOptions& options, const ExecOutcome& outcome) {
   const std::string& name = options.command.front();
   if (outcome.directory) {
-    return {Error{Code::kSystem,
-                  fmt::format("cannot start \"{}\" in the directory {}: {}", name,
-                              options.directory.value_or(""), ErrnoText(outcome.error_number)),
-                  ""},
-            kNotStartable};
+    return {
+        Error{Code::kSystem, fmt::format("cannot start \"{}\" in the directory {}: {}", name,
+                                         options.directory.value_or(""), ErrnoText(outcome.error_number))},
+        kNotStartable};
   }
-  Error error{Code::kSystem, fmt::format("cannot start \"{}\": {}", name, ErrnoText(outcome.error_number)),
-              ""};
+  Error error{Code::kSystem, fmt::format("cannot start \"{}\": {}", name, ErrnoText(outcome.error_number))};
   const bool absent = outcome.error_number == ENOENT;
   const bool forbidden = outcome.error_number == EACCES;
   const bool is_path = name.find('/') != std::string::npos;
@@ -69,7 +67,7 @@ tl::expected<Pipe, StartFailure> OutputPipe() {
 tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptions& options) {
   if (options.command.empty()) {
     return tl::unexpected(
-        StartFailure{Error{Code::kUsage, "there is no program to start", ""}, ExitStatus(Code::kUsage)});
+        StartFailure{Error{Code::kUsage, "there is no program to start"}, ExitStatus(Code::kUsage)});
   }
   Pipe out;
   Pipe err;

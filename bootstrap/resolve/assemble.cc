@@ -62,7 +62,7 @@ class Assembler {
   void Derive(std::string_view field, std::optional<int>& mine, int value, std::string how) {
     if (mine) return;
     mine = value;
-    resolution_.sources.push_back({std::string(field), std::move(how), {}});
+    resolution_.sources.push_back({std::string(field), std::move(how)});
   }
 
   void BorrowFrom(const Candidate& other) {
@@ -120,7 +120,7 @@ class Assembler {
       return;
     }
     tuple.node = environment_.host_name();
-    if (tuple.node) resolution_.sources.push_back({"node", "(host name)", {}});
+    if (tuple.node) resolution_.sources.push_back({"node", "(host name)"});
   }
 
   void FillMaster() {

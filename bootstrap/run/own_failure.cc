@@ -46,7 +46,7 @@ rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRe
       verdict.by_signal
           ? process::DescribeRequest(*request.Explains(now), DescribeUnlessAlone(place, rank))
           : fmt::format("{} failed: {}", place.Describe(rank), report::DescribeEnd(exit, out_of_memory));
-  return {{Code::kPeerLost, std::move(what), ""},
+  return {{Code::kPeerLost, std::move(what)},
           rank,
           verdict.exit_status,
           std::move(stderr_tail),
@@ -68,7 +68,7 @@ rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndReq
                                     Clock::time_point now) {
   const int number = *request.Explains(now);
   const int rank = place.own_ranks.front();
-  return {{Code::kPeerLost, process::DescribeRequest(number, DescribeUnlessAlone(place, rank)), ""},
+  return {{Code::kPeerLost, process::DescribeRequest(number, DescribeUnlessAlone(place, rank))},
           rank,
           128 + number,
           "",
@@ -83,8 +83,7 @@ std::optional<Error> EndAsRequested(const RunPlace& place, const process::EndReq
                                     Clock::time_point now) {
   const std::optional<int> signal = request.Explains(now);
   if (!signal) return std::nullopt;
-  return Error{Code::kPeerLost, process::DescribeRequest(*signal, place.Describe(place.own_ranks.front())),
-               ""};
+  return Error{Code::kPeerLost, process::DescribeRequest(*signal, place.Describe(place.own_ranks.front()))};
 }
 
 }  // namespace muster::run

@@ -120,9 +120,9 @@ std::optional<rendezvous::Failure> Programs::Start(const rendezvous::FormedGroup
 std::optional<rendezvous::Failure> Programs::StartOne(const rendezvous::FormedGroup& group, int rank,
                                                       const std::string& control) {
   auto output = output_.For(group.roster, rank);
-  if (!output) return rendezvous::Failure{output.error(), rank, -1, ""};
+  if (!output) return rendezvous::Failure{output.error(), rank};
   auto input = input_->For(rank);
-  if (!input) return rendezvous::Failure{input.error(), rank, -1, ""};
+  if (!input) return rendezvous::Failure{input.error(), rank};
   process::ChildOptions options;
   options.command = plan_.command;
   options.environment = ToList(VariablesFor(plan_, group.roster, rank, control));

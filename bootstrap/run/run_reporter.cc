@@ -112,7 +112,7 @@ void RunReporter::Failed(const rendezvous::Failure& failure, bool received,
 
 bool RunReporter::NoteLoss(const std::string& failure) {
   if (failure.empty()) return false;
-  recorder_.Failed({{Code::kSystem, failure, ""}});
+  recorder_.Failed({{Code::kSystem, failure}});
   return true;
 }
 

@@ -160,7 +160,7 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   reporter_.Formed(*loop_, joiner_->arrivals(), !joined.upstream);
   ConnectGroup(std::move(joined));
   if (const Status served = ServePrograms(); !served) {
-    return Report({served.error(), verdict_.place().own_ranks.front(), -1, ""});
+    return Report({served.error(), verdict_.place().own_ranks.front()});
   }
   StartPrograms();
 }

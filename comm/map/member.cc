@@ -237,7 +237,7 @@ class GroupMember : public Member {
     shared_->changed.notify_all();
   }
 
-  void Close() override { shared_->Fail({Code::kUsage, "this process has ended the map", ""}); }
+  void Close() override { shared_->Fail({Code::kUsage, "this process has ended the map"}); }
 
   Result<Outcome> Finish() override {
     Stop();

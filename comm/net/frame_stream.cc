@@ -31,12 +31,12 @@ std::array<uint8_t, kLengthBytes> EncodeLength(size_t length) {
   return bytes;
 }
 
-Error Ended() { return {Code::kSystem, "", {}}; }
+Error Ended() { return {Code::kSystem, ""}; }
 
 // A process that ends with bytes unread resets its connections.
 Error Broken(int error) {
   if (error == ECONNRESET || error == EPIPE) return Ended();
-  return {Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(error)), {}};
+  return {Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(error))};
 }
 
 bool MayComeLater(int error) { return error == EAGAIN || error == EINTR; }
@@ -95,7 +95,7 @@ void FrameStream::Send(ByteView frame) {
   if (!fd_ || closing_ || broken_) return;
   if (queued_ > kMostQueued) {
     return Break(
-        {Code::kPeerLost, fmt::format("it has not read {} MiB that were sent to it", kMostQueued >> 20), {}});
+        {Code::kPeerLost, fmt::format("it has not read {} MiB that were sent to it", kMostQueued >> 20)});
   }
   const Bytes sealed = sealer_ ? sealer_->Seal(frame) : Bytes{};
   const ByteView body = sealer_ ? ByteView(sealed) : frame;
@@ -197,9 +197,8 @@ bool FrameStream::DeliverFrames() {
   while (input_.size() - input_start_ >= kLengthBytes) {
     const size_t length = ReadLength(input_.data() + input_start_);
     if (length > longest_frame_) {
-      Close({Code::kAuthentication,
-             fmt::format("a message of {} bytes is longer than allowed here", length),
-             {}});
+      Close(
+          {Code::kAuthentication, fmt::format("a message of {} bytes is longer than allowed here", length)});
       return false;
     }
     if (input_.size() - input_start_ < kLengthBytes + length) break;

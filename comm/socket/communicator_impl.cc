@@ -162,7 +162,7 @@ Status SocketCommunicator::BreakWithoutMemory(const Call& call) {
     return Break(NoMemory(core_->group.roster(), core_->group.rank(), call));
   } catch (const std::bad_alloc&) {
     // Short enough to need no memory of its own. The other ranks learn of it when this process ends.
-    return Fail(first_error_.Set({Code::kSystem, "out of memory", ""}));
+    return Fail(first_error_.Set({Code::kSystem, "out of memory"}));
   }
 }
 

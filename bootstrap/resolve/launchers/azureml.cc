@@ -42,7 +42,7 @@ Result<Candidate> ReadMpi(const Environment& environment) {
       return Fail(Code::kBadEnvironment, "AZ_BATCH_MASTER_NODE=\"{}\" is not ADDRESS:PORT", *master);
     }
     candidate.tuple.master = *endpoint;
-    candidate.sources.push_back({"master", "AZ_BATCH_MASTER_NODE", {}});
+    candidate.sources.push_back({"master", "AZ_BATCH_MASTER_NODE"});
   }
   ReadJobId(environment, {Mark(environment)}, candidate);
   return candidate;

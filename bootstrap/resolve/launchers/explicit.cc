@@ -36,7 +36,7 @@ Probed ProbeExplicit(const Environment&, const ProbeContext& context) {
     return Malformed{Error{Code::kUsage, status.error().message, "correct it: ranks count from 0"}};
   }
   candidate.sources = {{"rank", "--rank", {}}, {"world_size", "--world-size", {}}};
-  if (flags.local_rank) candidate.sources.push_back({"local_rank", "--local-rank", {}});
+  if (flags.local_rank) candidate.sources.push_back({"local_rank", "--local-rank"});
   candidate.tuple.job.key = JobKey("explicit", {.id = flags.endpoint ? ToString(*flags.endpoint) : ""});
   return candidate;
 }

@@ -29,7 +29,7 @@ Result<Candidate> Read(const Environment& environment) {
   JobIdentity& job = candidate.tuple.job;
   job.id = fmt::format("{}:{}", *environment.Get("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
                        environment.Get("HOROVOD_GLOO_RENDEZVOUS_PORT").value_or(""));
-  candidate.sources.push_back({"job.id", "HOROVOD_GLOO_RENDEZVOUS_ADDR, HOROVOD_GLOO_RENDEZVOUS_PORT", {}});
+  candidate.sources.push_back({"job.id", "HOROVOD_GLOO_RENDEZVOUS_ADDR, HOROVOD_GLOO_RENDEZVOUS_PORT"});
   job.key = JobKey("horovod", job);
   return candidate;
 }

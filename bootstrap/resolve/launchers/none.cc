@@ -52,7 +52,7 @@ Probed ProbeNone(const Environment& environment, const ProbeContext& context) {
   if (allocation) {
     tuple.job.id = allocation->job_id;
     tuple.node = allocation->node;
-    if (tuple.node) candidate.sources.push_back({"node", "SLURMD_NODENAME", {}});
+    if (tuple.node) candidate.sources.push_back({"node", "SLURMD_NODENAME"});
   }
   tuple.job.key = JobKey("none", tuple.job);
   if (!context.forced && !allocation) candidate.warnings = DoubtsOfOne(environment);

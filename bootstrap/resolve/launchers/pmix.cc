@@ -34,7 +34,7 @@ Status Take(const std::optional<uint32_t>& said, std::string_view field, std::st
   if (!said) return {};
   if (*said > INT_MAX) return Fail(Code::kBadEnvironment, "{}={} is more than {}", variable, *said, INT_MAX);
   value = static_cast<int>(*said);
-  candidate.sources.push_back({std::string(field), std::string(variable), {}});
+  candidate.sources.push_back({std::string(field), std::string(variable)});
   return {};
 }
 
@@ -55,7 +55,7 @@ Result<Candidate> Read(const Environment& environment, int rank, const PmixPlace
   RankTuple& tuple = candidate.tuple;
   tuple.launcher = "pmix";
   tuple.rank = rank;
-  candidate.sources.push_back({"rank", std::string(kVariables.rank), {}});
+  candidate.sources.push_back({"rank", std::string(kVariables.rank)});
   std::optional<int> size;
   MUSTER_CHECK(Take(place.world_size, "world_size", kVariables.world_size, size, candidate));
   tuple.world_size = size.value_or(1);

@@ -113,13 +113,12 @@ Status ReadJob(const Environment& environment, Candidate& candidate) {
   MUSTER_TRY(const auto restart, environment.GetCount("SLURM_RESTART_COUNT"));
   job.restart = restart.value_or(0);
   job.key = JobKey("slurm", job);
-  candidate.sources.push_back(
-      {"job.id", environment.Has("SLURM_JOB_ID") ? "SLURM_JOB_ID" : "SLURM_JOBID", {}});
+  candidate.sources.push_back({"job.id", environment.Has("SLURM_JOB_ID") ? "SLURM_JOB_ID" : "SLURM_JOBID"});
   if (step) {
     candidate.sources.push_back(
-        {"job.step", environment.Has("SLURM_STEP_ID") ? "SLURM_STEP_ID" : "SLURM_STEPID", {}});
+        {"job.step", environment.Has("SLURM_STEP_ID") ? "SLURM_STEP_ID" : "SLURM_STEPID"});
   }
-  if (restart) candidate.sources.push_back({"job.restart", "SLURM_RESTART_COUNT", {}});
+  if (restart) candidate.sources.push_back({"job.restart", "SLURM_RESTART_COUNT"});
   return {};
 }
 
@@ -149,10 +148,10 @@ Status FindNode(const Environment& environment, Candidate& candidate) {
   const auto named = std::ranges::find_if(step.nodes, is_host, &Placement::Node::name);
   if (named != step.nodes.end()) {
     tuple.node = named->name;
-    candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (host name)", {}});
+    candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (host name)"});
   } else if (const auto node = NodeByNumber(environment, step, tuple)) {
     tuple.node = step.nodes[*node].name;
-    candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (SLURM_NODEID)", {}});
+    candidate.sources.push_back({"node", "SLURM_STEP_NODELIST (SLURM_NODEID)"});
   } else if (environment.live()) {
     return WithHint(Fail(Code::kBadEnvironment,
                          "SLURMD_NODENAME is not set, and neither the host name, {}, nor the layout gives "
@@ -190,7 +189,7 @@ Result<Candidate> Read(const Environment& environment, const TupleVariables& var
   if (const auto text = environment.Get("SLURM_GTIDS"); text && !text->empty()) {
     MUSTER_TRY(const auto task_ids, ParseTaskIds(*text));
     tuple.local_world_size = static_cast<int>(task_ids.size());
-    candidate.sources.push_back({"local_world_size", "SLURM_GTIDS (count)", {}});
+    candidate.sources.push_back({"local_world_size", "SLURM_GTIDS (count)"});
   }
   ReadText(environment, "SLURMD_NODENAME", "node", tuple.node, candidate);
   MUSTER_CHECK(ReadJob(environment, candidate));

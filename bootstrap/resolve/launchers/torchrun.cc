@@ -16,8 +16,8 @@ Result<Candidate> Read(const Environment& environment, std::string_view run_id) 
   MUSTER_TRY(const auto restart, environment.GetCount("TORCHELASTIC_RESTART_COUNT"));
   JobIdentity& job = candidate.tuple.job;
   job.id = run_id;
-  candidate.sources.push_back({"job.id", "TORCHELASTIC_RUN_ID", {}});
-  if (restart) candidate.sources.push_back({"job.restart", "TORCHELASTIC_RESTART_COUNT", {}});
+  candidate.sources.push_back({"job.id", "TORCHELASTIC_RUN_ID"});
+  if (restart) candidate.sources.push_back({"job.restart", "TORCHELASTIC_RESTART_COUNT"});
   job.restart = restart.value_or(0);
   job.key = JobKey("torchrun", job);
   if (!candidate.tuple.local_rank)

@@ -25,8 +25,7 @@ void HandshakeMachine::OnMessage(ByteView message) {
       return EndAsStranger(fmt::format("{} echoes what it receives", peer()));
     return Reject(RejectReason::kMalformed,
                   {Code::kAuthentication,
-                   fmt::format("{} sent a handshake {} out of turn", peer(), MessageTypeName(*type)),
-                   {}});
+                   fmt::format("{} sent a handshake {} out of turn", peer(), MessageTypeName(*type))});
   }
   Expect(std::nullopt);
   OnExpected(message);
@@ -42,7 +41,7 @@ bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key,
   const std::optional<SecretKey> agreed = AgreeOnKey(own.secret, peer_key);
   if (!agreed) {
     Reject(RejectReason::kMalformed,
-           {Code::kAuthentication, fmt::format("{} sent an invalid public key", peer()), {}});
+           {Code::kAuthentication, fmt::format("{} sent an invalid public key", peer())});
     return false;
   }
   transcript_ = transcript;
@@ -118,10 +117,8 @@ void HandshakeMachine::Reject(RejectReason reason, Error error) {
 }
 
 void HandshakeMachine::RejectAsMalformed(MessageType type) {
-  Reject(RejectReason::kMalformed,
-         {Code::kAuthentication,
-          fmt::format("{} sent a malformed handshake {}", peer(), MessageTypeName(type)),
-          {}});
+  Reject(RejectReason::kMalformed, {Code::kAuthentication, fmt::format("{} sent a malformed handshake {}",
+                                                                       peer(), MessageTypeName(type))});
 }
 
 Error HandshakeMachine::OtherVersion(uint16_t theirs) const {
@@ -140,7 +137,7 @@ Error HandshakeMachine::OtherMethod(AuthMethod theirs) const {
 
 Error HandshakeMachine::OtherKeys() const {
   if (method() != AuthMethod::kSecret) {
-    return {Code::kAuthentication, fmt::format("the handshake with {} was changed on the way", peer()), {}};
+    return {Code::kAuthentication, fmt::format("the handshake with {} was changed on the way", peer())};
   }
   return {Code::kAuthentication,
           fmt::format("{} has another job secret than {}, or the handshake was changed on the way", peer(),

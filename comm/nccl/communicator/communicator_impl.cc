@@ -32,7 +32,7 @@ NcclCommunicator::~NcclCommunicator() {
   if (core.InForkedChild()) return;
   core.group.activity().Remove(live_->operations().get());
   if (!shared_.watchdog->Remove(live_)) return;
-  const Error cause = core.group.failure().value_or(Error{Code::kPeerLost, "it was still at work", {}});
+  const Error cause = core.group.failure().value_or(Error{Code::kPeerLost, "it was still at work"});
   const bool well = !core.group.failure() && !core.broken.broken();
   if (well && LeaveNccl(Deadline::After(core.settings.timeouts.shutdown))) return;
   AbortAll(core, {live_}, cause);
@@ -176,9 +176,9 @@ Error NcclCommunicator::LaunchError(NcclResult result) const {
   const NcclCore& core = *shared_.core;
   const std::string self = DescribeRank(core.group.roster(), core.group.rank());
   if (!gpu_problem_.empty()) {
-    return {Code::kSystem, fmt::format("the GPU failed on {}: {}", self, gpu_problem_), {}};
+    return {Code::kSystem, fmt::format("the GPU failed on {}: {}", self, gpu_problem_)};
   }
-  return {Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, result)), {}};
+  return {Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, result))};
 }
 
 Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& queued) {
@@ -205,8 +205,7 @@ Error NcclCommunicator::GpuError(CudaResult result) const {
   const NcclCore& core = *shared_.core;
   return {Code::kSystem,
           fmt::format("the GPU failed on {}: {}", DescribeRank(core.group.roster(), core.group.rank()),
-                      core.cuda->Explain(result)),
-          {}};
+                      core.cuda->Explain(result))};
 }
 
 Status NcclCommunicator::BeginGroup() {

@@ -83,9 +83,8 @@ Status NcclCommunicator::SplitNccl(int color, int key, const std::shared_ptr<Liv
     return Break({Code::kDeadline, fmt::format("Split of NCCL did not finish in time on {}", self),
                   "look at what the other ranks are doing, or raise timeouts.collective"});
   }
-  return Break({Code::kSystem,
-                fmt::format("Split of NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, *result)),
-                {}});
+  return Break(
+      {Code::kSystem, fmt::format("Split of NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, *result))});
 }
 
 Result<NcclCommunicator::Members> NcclCommunicator::AgreeOnMembers(Communicator& part,

@@ -138,16 +138,14 @@ std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
   const NcclResult state = comm.State();
   const bool gone = state == NcclResult::kInvalidUsage;  // taken by its owner meanwhile
   if (state != NcclResult::kSuccess && state != NcclResult::kInProgress && !gone) {
-    return Error{
-        Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core_->nccl, state)), {}};
+    return Error{Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core_->nccl, state))};
   }
   // CUDA may make this thread wait for what another one does in NCCL.
   const bool in_call = comm.InCall();
   CudaResult health = CudaResult::kSuccess;
   if (!in_call) comm.operations()->Sweep(&health);
   if (health != CudaResult::kSuccess) {
-    return Error{
-        Code::kSystem, fmt::format("the GPU failed on {}: {}", self, core_->cuda->Explain(health)), {}};
+    return Error{Code::kSystem, fmt::format("the GPU failed on {}: {}", self, core_->cuda->Explain(health))};
   }
   if (const auto overdue = comm.operations()->FindOverdue(in_call)) return TooLate(comm, *overdue);
   ActivityTable& activity = core_->group.activity();

@@ -296,13 +296,9 @@ void ControlPlane::LoseRanks(const std::vector<int>& ranks, const Failure& failu
 
 // An operation that can never end.
 void ControlPlane::OnHopeless(const WaitingCall& call) {
-  Fail({{Code::kPeerLost,
-         fmt::format("{} left the group before {}", DescribeRanks(group_.roster, call.left),
-                     ShortName(call.call)),
-         ""},
-        call.left.front(),
-        -1,
-        ""});
+  Fail({{Code::kPeerLost, fmt::format("{} left the group before {}", DescribeRanks(group_.roster, call.left),
+                                      ShortName(call.call))},
+        call.left.front()});
 }
 
 void ControlPlane::OnProcessEnded(Source source) {

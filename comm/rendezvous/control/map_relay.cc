@@ -65,7 +65,7 @@ void MapRelay::Lose(const RanksLost& lost) {
   const bool missed =
       service_ && std::ranges::all_of(lost.ranks, [this](int rank) { return service_->HasLost(rank); });
   if (JudgeReportedLoss({lost.why.empty(), tolerates_, missed}) == Loss::kFailure)
-    return params_.fail({{Code::kPeerLost, lost.why, ""}, lost.ranks.front(), lost.exit_status, ""});
+    return params_.fail({{Code::kPeerLost, lost.why}, lost.ranks.front(), lost.exit_status, ""});
   if (lost.process) params_.on_lost(lost.ranks);
   for (const int rank : lost.ranks) TheService().Lose(rank, lost.why);
 }

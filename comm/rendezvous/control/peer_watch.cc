@@ -30,10 +30,8 @@ std::vector<int> RanksOfProcess(const Roster& roster, int rank) {
 }
 
 Failure LostRanks(const Roster& roster, const std::vector<int>& ranks, std::string_view how) {
-  return {{Code::kPeerLost, fmt::format("{} {}", DescribeRanks(roster, ranks), how), ""},
-          ranks.empty() ? -1 : ranks.front(),
-          -1,
-          ""};
+  return {{Code::kPeerLost, fmt::format("{} {}", DescribeRanks(roster, ranks), how)},
+          ranks.empty() ? -1 : ranks.front()};
 }
 
 Failure LostProcess(const Roster& roster, const std::vector<int>& ranks, bool same_node,
@@ -48,10 +46,7 @@ Failure LostProcess(const Roster& roster, const std::vector<int>& ranks, bool sa
 // No rank is to blame: the programs of this node end like those of all nodes.
 Failure CutOff(const Roster& roster, int own_rank, std::string_view how) {
   return {{Code::kPeerLost, fmt::format("{} is cut off: {}", roster.NodeName(own_rank), how),
-           "look at this node's network: its link, its routes, its firewall"},
-          -1,
-          -1,
-          ""};
+           "look at this node's network: its link, its routes, its firewall"}};
 }
 
 }  // namespace
@@ -100,7 +95,7 @@ std::vector<int> PeerWatch::UpstreamRanks() const {
 Failure PeerWatch::LostUpstream(const Error& reason) const {
   if (params_.upstream_name.empty())
     return LostProcess(roster(), upstream_ranks_, upstream_same_node_, reason);
-  return {{Code::kPeerLost, params_.upstream_name + " ended without leaving its group", ""}, -1, -1, ""};
+  return {{Code::kPeerLost, params_.upstream_name + " ended without leaving its group"}};
 }
 
 // The process at the other end comes first, then the ranks of its node; those of the nodes behind it follow.

@@ -87,7 +87,7 @@ void RejoinHandler::OnReport(ChildLinks::Source source, ByteView frame) {
 // Rank numbers identify ranks only within one world size and one incarnation of the job.
 std::optional<Failure> RejoinHandler::Refuse(ChildLinks::Source source, const Hello& hello) {
   if (auto leftover = FindLeftover(request_->self, hello)) {
-    return Failure{*std::move(leftover), FirstRankOf(hello), -1, ""};
+    return Failure{*std::move(leftover), FirstRankOf(hello)};
   }
   if (auto failure = LoseUnformed(source, hello)) return failure;
   const Agreement& ours = request_->self.agreement;
@@ -95,7 +95,7 @@ std::optional<Failure> RejoinHandler::Refuse(ChildLinks::Source source, const He
     if (member.IsReportedLost()) continue;
     if (member.agreement.restart != ours.restart || member.agreement.world_size != ours.world_size) continue;
     for (const RankClaim& claim : member.claims) {
-      if (auto error = group_.still_here(claim.rank)) return Failure{*std::move(error), claim.rank, -1, ""};
+      if (auto error = group_.still_here(claim.rank)) return Failure{*std::move(error), claim.rank};
     }
   }
   return std::nullopt;

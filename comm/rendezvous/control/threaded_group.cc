@@ -171,9 +171,8 @@ tl::unexpected<Error> ThreadedGroup::UnansweredByRoot(std::string_view exchange)
   const int root = plane_->group().root_rank;
   Error error{Code::kDeadline,
               fmt::format("the exchange \"{}\" was not complete in time, and the root, {}, did not answer",
-                          exchange, DescribeRank(*roster_, root)),
-              ""};
-  loop_->Post([this, failure = Failure{error, root, -1, ""}] { plane_->Fail(failure); });
+                          exchange, DescribeRank(*roster_, root))};
+  loop_->Post([this, failure = Failure{error, root}] { plane_->Fail(failure); });
   return muster::Fail(std::move(error));
 }
 
@@ -190,7 +189,7 @@ std::optional<Error> ThreadedGroup::failure() const {
 }
 
 void ThreadedGroup::Fail(const Error& error) {
-  loop_->Post([this, failure = Failure{error, rank_, -1, ""}] { plane_->Fail(failure); });
+  loop_->Post([this, failure = Failure{error, rank_}] { plane_->Fail(failure); });
 }
 
 std::string ThreadedGroup::MissingRanks(uint64_t communicator, uint64_t sequence, Duration patience) {

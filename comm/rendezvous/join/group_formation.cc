@@ -215,7 +215,7 @@ void GroupFormation::CompareWithChild(ChildLinks::Source source, ByteView frame)
   const Status same = CheckSameVersion({leader, request_.versions}, {children_->Find(source)->name, *theirs});
   if (same) return;
   children_->Send(source, Encode(request_.versions));
-  OnFailureBelow({same.error(), -1, -1, ""});
+  OnFailureBelow({same.error()});
 }
 
 // The root decides which failure was the first. Until it answers, the first one here counts.
@@ -234,7 +234,7 @@ bool GroupFormation::MayBeBelow(const Hello& hello) const {
 void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
   if (auto leftover = FindLeftover(request_.self, hello)) {
     LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", leftover->message);
-    return children_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello), -1, ""}));
+    return children_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello)}));
   }
   ChildLinks::Child* child = children_->Find(source);
   const bool first = child->ranks.empty();
@@ -341,7 +341,7 @@ void GroupFormation::Form(FormedGroup group, ByteView frame) {
     if (!root_ || child.same_node) {
       if (const auto second = members_.FindSecondClaim(source, group.roster)) {
         LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", second->message);
-        child.stream->Send(Encode(Failure{*second, child.ranks.front(), -1, ""}));
+        child.stream->Send(Encode(Failure{*second, child.ranks.front()}));
         child.ranks.clear();
         continue;
       }

@@ -106,7 +106,7 @@ class GroupFormation {
     std::vector<std::string> reached_at{};  // local addresses that links came in on
   };
 
-  void Fail(Error error) { events_.on_failed({std::move(error), -1, -1, ""}, false); }
+  void Fail(Error error) { events_.on_failed({std::move(error)}, false); }
   void OnAccepted(uint64_t remaining_milliseconds, bool first);
   void OnLater(ByteView frame);
   void OnLeaderLost(ProcessInfo leader);

@@ -23,10 +23,8 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
   const std::string root = DescribeRoot(meeting, node);
   Error error{Code::kDeadline, "", "raise timeouts.rendezvous to wait longer"};
   if (group.late >= kStopped) {
-    error = {Code::kDeadline,
-             fmt::format("{} was stopped for {} or longer, until after its deadline of {}",
-                         DescribeRank(group.rank, node), FormatSeconds(group.late), limit),
-             ""};
+    error = {Code::kDeadline, fmt::format("{} was stopped for {} or longer, until after its deadline of {}",
+                                          DescribeRank(group.rank, node), FormatSeconds(group.late), limit)};
   } else if (group.arrived) {
     error.message = fmt::format("the group did not form within {}: {}", limit, *group.arrived);
   } else if (group.accepted) {
@@ -112,9 +110,7 @@ void Joiner::CheckDescriptors() {
                   fmt::format("{} cannot open a connection: {}", DescribeRank(rank, request_.self.node),
                               ErrnoText(problem)),
                   DescriptorLimitHint()},
-                 rank,
-                 -1,
-                 ""});
+                 rank});
   }
   WatchDescriptors();
 }

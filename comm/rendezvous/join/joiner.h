@@ -83,7 +83,7 @@ class Joiner {
   void OnFormed(FormedGroup group);
   Duration TimeForLateRanks(bool from_above) const;
   void Fail(Failure failure, bool from_above = false);
-  void FailWith(const Error& error) { Fail({error, -1, -1, ""}); }
+  void FailWith(const Error& error) { Fail({error}); }
 
   net::EventLoop& loop_;
   JoinRequest request_;

@@ -51,8 +51,7 @@ void UpstreamLink::OnFrame(ByteView frame) {
       return CompareVersions(frame);
     case ControlType::kFailure:
       if (auto failure = DecodeFailure(frame)) return OnFailure(*std::move(failure));
-      return events_.on_failed(
-          {{Code::kInternal, fmt::format("{} sent a malformed failure", name_), ""}, -1, -1, ""}, true);
+      return events_.on_failed({{Code::kInternal, fmt::format("{} sent a malformed failure", name_)}}, true);
     default:
       return;
   }
@@ -85,7 +84,7 @@ void UpstreamLink::OnRoster(ByteView frame) {
   if (group && group->roster.size() == request_.self.agreement.world_size) {
     return events_.on_roster(*std::move(group), frame);
   }
-  Fail({Code::kInternal, fmt::format("{} sent a malformed roster", name_), ""});
+  Fail({Code::kInternal, fmt::format("{} sent a malformed roster", name_)});
 }
 
 void UpstreamLink::OnClosed(const Error& reason) {
@@ -105,7 +104,7 @@ void UpstreamLink::OnClosed(const Error& reason) {
     return LoseLeader(EndedWhileForming(acceptance_.ranks, acceptance_.node).error);
   }
   const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
-  Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", name_, detail), ""});
+  Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", name_, detail)});
 }
 
 // The root notices the end of a leader that it has accepted. Else no other process may notice it: the leader

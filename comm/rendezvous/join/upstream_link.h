@@ -65,7 +65,7 @@ class UpstreamLink {
   Deadline RootDeadline() const;
 
  private:
-  void Fail(Error error) { events_.on_failed({std::move(error), -1, -1, ""}, false); }
+  void Fail(Error error) { events_.on_failed({std::move(error)}, false); }
   void OnFrame(ByteView frame);
   void OnAccepted(Acceptance acceptance);
   void OnLater(ByteView frame);

@@ -35,11 +35,8 @@ std::optional<Failure> ExchangeTracker::GiveUp(const std::string& exchange, Dura
   }
   return Failure{{Code::kDeadline,
                   fmt::format("the exchange \"{}\" was not complete after {}: {} did not take part",
-                              ShortName(exchange), FormatDuration(waited), DescribeRanks(roster_, missing)),
-                  ""},
-                 missing.front(),
-                 -1,
-                 ""};
+                              ShortName(exchange), FormatDuration(waited), DescribeRanks(roster_, missing))},
+                 missing.front()};
 }
 
 std::optional<Failure> ExchangeTracker::FindHopeless(const std::set<int>& left) const {
@@ -50,9 +47,7 @@ std::optional<Failure> ExchangeTracker::FindHopeless(const std::set<int>& left) 
                       fmt::format("{} ended before it took part in \"{}\"", DescribeRank(roster_, rank),
                                   ShortName(name)),
                       "check that its program calls muster::Init and does not end early"},
-                     rank,
-                     -1,
-                     ""};
+                     rank};
     }
   }
   return std::nullopt;

@@ -110,7 +110,7 @@ Error ClaimedTwice(int rank, const Claimant& first, const Claimant& second) {
 
 Failure RefusalOf(const ProcessInfo& member) {
   const int rank = member.claims.empty() ? -1 : member.claims.front().rank;
-  return {member.refused.value_or(Error{}), rank, -1, ""};
+  return {member.refused.value_or(Error{}), rank};
 }
 
 int FirstRankOf(const Hello& hello) {

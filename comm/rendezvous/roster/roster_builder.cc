@@ -24,17 +24,15 @@ std::string FewOf(const std::vector<int>& numbers) {
   return named == numbers.size() ? text : fmt::format("{} and {} more", text, numbers.size() - named);
 }
 
-Failure AsFailure(Error error) { return {std::move(error), -1, -1, ""}; }
+Failure AsFailure(Error error) { return {std::move(error)}; }
 
 }  // namespace
 
 Failure EndedWhileForming(std::vector<int> ranks, const std::string& node) {
   std::ranges::sort(ranks);
-  return {{Code::kPeerLost,
-           fmt::format("{} on {} ended while the group was forming", FormatRanks(ranks), node), ""},
-          ranks.front(),
-          -1,
-          ""};
+  return {
+      {Code::kPeerLost, fmt::format("{} on {} ended while the group was forming", FormatRanks(ranks), node)},
+      ranks.front()};
 }
 
 RosterBuilder::RosterBuilder(ProcessInfo self, Placement placement)

@@ -54,10 +54,10 @@ void Server::OnAccept(UniqueFd fd, const net::SocketAddress& peer) {
       sessions_.size() >= options_.most_clients ? entrance_.OldestSilent() : std::nullopt;
   const Entrance::Arrival arrival = entrance_.Arrive(id, peer.Host(), Clock::now());
   if (arrival.refused)
-    return Refuse(peer, {Code::kAuthentication, "its host did not identify earlier connections", {}});
+    return Refuse(peer, {Code::kAuthentication, "its host did not identify earlier connections"});
   for (const auto& gives_way : {silent, arrival.evicted}) {
     if (gives_way)
-      CloseClient(*gives_way, {Code::kDeadline, "it had sent nothing, and its place was needed", {}});
+      CloseClient(*gives_way, {Code::kDeadline, "it had sent nothing, and its place was needed"});
   }
   const auto session = std::make_shared<Session>(host_, id, std::move(fd), peer);
   const auto handshake = loop_.After(options_.handshake, [this, id] { Expire(id); });
@@ -117,8 +117,8 @@ void Server::Admit(ClientId id, const Member& member) {
 }
 
 void Server::Expire(ClientId id) {
-  CloseClient(
-      id, {Code::kDeadline, fmt::format("it sent nothing for {}", FormatSeconds(options_.handshake)), {}});
+  CloseClient(id,
+              {Code::kDeadline, fmt::format("it sent nothing for {}", FormatSeconds(options_.handshake))});
 }
 
 void Server::CloseClient(ClientId id, const Error& reason) {
@@ -157,7 +157,7 @@ void Server::OnClosed(ClientId id, const Error& reason) {
 void Server::Clear() {
   while (!sessions_.empty()) {
     const std::shared_ptr<Session> session = sessions_.begin()->second.session;
-    session->Close({Code::kSystem, "", {}});
+    session->Close({Code::kSystem, ""});
   }
   spaces_.clear();
 }

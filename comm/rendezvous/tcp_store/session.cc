@@ -22,7 +22,7 @@ constexpr size_t kGreeting = 1 + sizeof(uint32_t);
 void Append(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 Error NotAClient() {
-  return {Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does", {}};
+  return {Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does"};
 }
 
 // Frees capacity that an unusually large message needed.
@@ -53,7 +53,7 @@ void Session::ReadGreeting() {
   std::array<uint8_t, kGreeting> bytes{};
   const ssize_t count = recv(fd_.get(), bytes.data(), kGreeting - input_.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count <= 0) return Close({Code::kSystem, "", {}});
+  if (count <= 0) return Close({Code::kSystem, ""});
   Append(input_, {bytes.data(), static_cast<size_t>(count)});
   // Not even read to its end: it may claim to be long.
   if (input_[0] != static_cast<uint8_t>(Operation::kValidate)) return Close(NotAClient());
@@ -96,18 +96,17 @@ void Session::OnEvents(uint32_t events) {
 // After its greeting nothing is watched but its end.
 void Session::OnEventsBeforeStart() {
   if (!validated_) return ReadGreeting();
-  Close({Code::kSystem, "", {}});
+  Close({Code::kSystem, ""});
 }
 
 void Session::Read() {
   const ssize_t count = recv(fd_.get(), host_.received.data(), host_.received.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count < 0) {
-    return Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno)), {}});
+    return Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno))});
   }
   if (count == 0) {
-    return Close(
-        {Code::kSystem, input_.empty() ? "" : "the connection ended in the middle of a request", {}});
+    return Close({Code::kSystem, input_.empty() ? "" : "the connection ended in the middle of a request"});
   }
   const ByteView received(host_.received.data(), static_cast<size_t>(count));
   if (input_.empty()) return TakeTurn(received, false);

@@ -31,7 +31,7 @@ Status BlockedWait::Sleep(Awaited* awaited) {
   const int ready = wait_set_.Poll(wake.EarlierOf(Deadline::At(slept_from + longest)));
   if (ready < 0 && errno != EINTR) {
     return call_.failures().Fail(
-        {Code::kSystem, fmt::format("poll failed in {}: {}", Describe(call_.call()), ErrnoText(errno)), ""});
+        {Code::kSystem, fmt::format("poll failed in {}: {}", Describe(call_.call()), ErrnoText(errno))});
   }
   if (const Duration stall = SuspendedFor(slept_from, Clock::now()); stall > Duration::zero()) {
     call_.Postpone(stall);

@@ -22,8 +22,7 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
     case StreamEvent::kWrongLength:
       return Fail({Code::kInternal,
                    fmt::format("{} sent {} bytes in {}, another number than {} expects", Subject(peer),
-                               stream.connection()->header().payload, Describe(call_), Own()),
-                   ""});
+                               stream.connection()->header().payload, Describe(call_), Own())});
     case StreamEvent::kNoMemory:
       return NoMemory(peer, stream.connection()->header().payload);
     case StreamEvent::kTampered:
@@ -68,7 +67,7 @@ tl::unexpected<Error> PeerFailures::FailEnded(Error error) {
 }
 
 Error PeerFailures::LeftError(int peer) const {
-  return {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call_)), ""};
+  return {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call_))};
 }
 
 Status PeerFailures::Tampered(int peer, std::string_view how) {
@@ -108,7 +107,7 @@ bool PeerFailures::LeftProperly(Connection& connection) const {
 void PeerFailures::Lose(int peer, std::string message, bool ended) {
   if (!IsLost(peer)) lost_.push_back(peer);
   if (loss_) return;
-  loss_ = Loss{Error{Code::kPeerLost, std::move(message), ""}, Deadline::After(cause_grace_), ended, peer};
+  loss_ = Loss{Error{Code::kPeerLost, std::move(message)}, Deadline::After(cause_grace_), ended, peer};
 }
 
 // A Recv may have come to the leave message since, or have finished with the message in front of it.

@@ -19,8 +19,7 @@ constexpr short kClosedOnly = POLLRDHUP;
 
 Status WaitSet::AddWaker() {
   if (!waker_) waker_ = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!waker_)
-    return Fail(Error{Code::kSystem, fmt::format("cannot make an eventfd: {}", ErrnoText(errno)), ""});
+  if (!waker_) return Fail(Error{Code::kSystem, fmt::format("cannot make an eventfd: {}", ErrnoText(errno))});
   mesh_.AddWaker(waker_.get());
   waker_added_ = true;
   return {};
