@@ -60,6 +60,18 @@ Result<std::vector<SocketAddress>> ResolveHost(const std::string& host, uint16_t
   return addresses;
 }
 
+std::vector<SocketAddress> AddressesSeenFrom(const std::vector<std::string>& own,
+                                             const std::vector<std::string>& hosts, uint16_t port) {
+  const auto with_interface = std::ranges::find_if(
+      own, [](const std::string& address) { return address.find('%') != std::string::npos; });
+  std::vector<SocketAddress> addresses;
+  for (const std::string& host : hosts) {
+    const std::string seen = with_interface == own.end() ? host : OnInterfaceOf(*with_interface, host);
+    if (const auto address = SocketAddress::FromNumeric(seen, port)) addresses.push_back(*address);
+  }
+  return addresses;
+}
+
 Result<std::vector<LocalInterface>> LocalInterfaces() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0)

@@ -16,6 +16,11 @@ namespace muster::net {
 // as long as the site's name service does: call it on a BlockingWorker. Error: kSystem, names the host.
 Result<std::vector<SocketAddress>> ResolveHost(const std::string& host, uint16_t port);
 
+// The numeric addresses `hosts` of another node, as a node with the addresses `own` connects to them: link-local ones through
+// its own interface. What is no address is left out.
+std::vector<SocketAddress> AddressesSeenFrom(const std::vector<std::string>& own,
+                                             const std::vector<std::string>& hosts, uint16_t port);
+
 struct LocalInterface {
   std::string name;  // "eth0"
   SocketAddress address;

@@ -6,6 +6,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/net/hosts.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/liveness/exchange_tracker.h"
 #include "comm/rendezvous/survey/process_state.h"
@@ -236,12 +237,9 @@ void PeerWatch::OnSilentBehind(const std::vector<int>& nodes) {
 }
 
 std::vector<net::SocketAddress> PeerWatch::AddressesOf(int node) const {
-  std::vector<net::SocketAddress> addresses;
-  for (const std::string& host : roster().nodes[static_cast<size_t>(node)].addresses) {
-    if (const auto address = net::SocketAddress::FromNumeric(host, params_.probe_port))
-      addresses.push_back(*address);
-  }
-  return addresses;
+  const auto own = static_cast<size_t>(roster().NodeOf(params_.own_rank));
+  return net::AddressesSeenFrom(roster().nodes[own].addresses,
+                                roster().nodes[static_cast<size_t>(node)].addresses, params_.probe_port);
 }
 
 // A few that are connected to this one.

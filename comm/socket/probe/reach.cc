@@ -10,6 +10,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/net/event_loop.h"
+#include "comm/net/hosts.h"
 #include "comm/net/socket.h"
 #include "comm/socket/transport/dial.h"
 #include "comm/socket/transport/handshake.h"
@@ -66,11 +67,11 @@ class Prober {
 
   DialStages StagesTo(const ReachPeer& peer) const {
     const Roster& roster = group_.roster();
-    std::vector<net::SocketAddress> addresses;
-    for (const std::string& host : roster.nodes[static_cast<size_t>(roster.NodeOf(peer.rank))].addresses) {
-      if (auto address = net::SocketAddress::FromNumeric(host, peer.address.port))
-        addresses.push_back(*address);
-    }
+    const auto hosts_of = [&](int rank) -> const std::vector<std::string>& {
+      return roster.nodes[static_cast<size_t>(roster.NodeOf(rank))].addresses;
+    };
+    std::vector<net::SocketAddress> addresses =
+        net::AddressesSeenFrom(hosts_of(self_.rank), hosts_of(peer.rank), peer.address.port);
     return addresses.empty() ? DialStages{} : DialStages{std::move(addresses)};
   }
 

@@ -9,6 +9,7 @@
 #include "comm/base/fields.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/net/hosts.h"
 #include "comm/net/socket.h"
 #include "comm/ops/arguments.h"
 #include "comm/socket/transport/connection.h"
@@ -345,15 +346,8 @@ std::vector<net::SocketAddress> Mesh::TcpAddressesOf(int peer) const {
   const Roster& roster = group_.roster();
   std::vector<std::string> hosts = roster.nodes[static_cast<size_t>(roster.NodeOf(peer))].addresses;
   if (hosts.empty() && SharesNode(peer)) hosts = {"127.0.0.1", "::1"};
-  std::vector<net::SocketAddress> addresses;
-  const std::vector<std::string>& own =
-      roster.nodes[static_cast<size_t>(roster.NodeOf(group_.rank()))].addresses;
-  for (const std::string& host : hosts) {
-    if (auto address =
-            net::SocketAddress::FromNumeric(own.empty() ? host : net::OnInterfaceOf(own.front(), host), port))
-      addresses.push_back(*address);
-  }
-  return addresses;
+  return net::AddressesSeenFrom(roster.nodes[static_cast<size_t>(roster.NodeOf(group_.rank()))].addresses,
+                                hosts, port);
 }
 
 void Mesh::AddWaker(int fd) {

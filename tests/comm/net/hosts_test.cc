@@ -23,6 +23,18 @@ TEST(ResolveHost, ANumberIsItself) {
   EXPECT_EQ(resolved->front().ToString(), "10.1.2.3:61000");
 }
 
+TEST(AddressesSeenFrom, ALinkLocalAddressIsOnTheInterfaceOfTheNodeThatConnects) {
+  const auto seen = [](const std::vector<std::string>& own) {
+    std::vector<std::string> addresses;
+    for (const SocketAddress& address : AddressesSeenFrom(own, {"10.1.0.1", "fe80::1%lo", "no address"}, 7))
+      addresses.push_back(address.ToString());
+    return addresses;
+  };
+  EXPECT_THAT(seen({"10.1.0.2", "fe80::2%1"}), ElementsAre("10.1.0.1:7", "[fe80::1%lo]:7"));
+  EXPECT_THAT(seen({"fe80::2%no-such"}), ElementsAre("10.1.0.1:7"));
+  EXPECT_THAT(seen({}), ElementsAre("10.1.0.1:7", "[fe80::1%lo]:7"));
+}
+
 TEST(ResolveHost, LocalhostIsLoopbackOnce) {
   const auto resolved = ResolveHost("localhost", 5);
   ASSERT_TRUE(resolved);

@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <thread>
 
+#include "tests/comm/net/own_network.h"
 #include "tests/comm/socket/fake_group.h"
 
 namespace muster::socket {
@@ -101,6 +103,39 @@ TEST_F(Reach, EndsWithTheGroup) {
   for (const auto& reached : ReachAllRanks()) {
     ASSERT_FALSE(reached);
     EXPECT_EQ(reached.error(), lost);
+  }
+}
+
+// Each node names the interface in its own way.
+TEST_F(Reach, ALinkLocalAddressOfAnotherNodeIsFoundOnTheInterfaceOfThisOne) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: a network namespace";
+  const net::OwnNetwork network(
+      "ip link add e0 type veth peer name x0; ip link set e0 up; ip link set x0 up;"
+      "ip addr add fe80::1/64 dev e0 nodad");
+  ASSERT_TRUE(network.made());
+  options_.connect = std::chrono::seconds(20);
+  std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+  for (int rank = 0; rank < 2; ++rank) endpoints.push_back(SocketEndpoint::Open().value());
+  std::vector<Result<std::vector<Reached>>> results(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Roster roster = MakeRoster({0, 1});
+      std::vector<Roster::Node> nodes = {{"gpu01", {"fe80::1%ib9"}}, {"gpu02", {"fe80::1%ib9"}}};
+      nodes[static_cast<size_t>(rank)].addresses = {"fe80::1%e0"};
+      roster.nodes = nodes;
+      FakeGroupState state(roster);
+      FakeGroup group(state, rank);
+      const int peer = 1 - rank;
+      results[static_cast<size_t>(rank)] =
+          ReachAll(group, *endpoints[static_cast<size_t>(rank)],
+                   {{peer, endpoints[static_cast<size_t>(peer)]->address(), true}}, options_);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& reached : results) {
+    ASSERT_TRUE(reached);
+    EXPECT_EQ(reached->front().failure, "");
   }
 }
 
