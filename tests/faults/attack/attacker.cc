@@ -295,10 +295,10 @@ class Sink {
   Sink() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     const sockaddr any_name{AF_UNIX, {}};
     const net::SocketAddress unnamed(&any_name, sizeof any_name.sa_family);
-    tcp_ = Bound(net::SocketAddress::AnyIpv4(0), SOCK_STREAM);
+    tcp_ = Listening(net::SocketAddress::AnyIpv4(0));
     unix_ = Bound(unnamed, SOCK_STREAM);
     datagrams_ = Bound(unnamed, SOCK_DGRAM);
-    for (const int fd : {tcp_.get(), unix_.get()}) listen(fd, SOMAXCONN);
+    listen(unix_.get(), SOMAXCONN);
     for (const int fd : {tcp_.get(), unix_.get(), datagrams_.get()}) Watch(fd);
     std::printf("tcp:%d\nunix:%s\ndgram:%s\n", net::LocalAddress(tcp_.get()).port(),
                 Name(unix_.get()).c_str(), Name(datagrams_.get()).c_str());
@@ -310,6 +310,13 @@ class Sink {
   }
 
  private:
+  // An attack before may have used up all ephemeral ports.
+  static UniqueFd Listening(const net::SocketAddress& address) {
+    auto listening = net::Listen(address);
+    if (!listening) std::exit(71);
+    return *std::move(listening);
+  }
+
   static UniqueFd Bound(const net::SocketAddress& address, int type) {
     UniqueFd fd(socket(address.family(), type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd || bind(fd.get(), address.get(), address.length()) != 0) std::exit(71);

@@ -28,12 +28,21 @@ STORE_ANSWER = rb"\x01"  # the key is not there
 VERSIONS_ANSWER = rb".{4}\x18.+"
 ROOT_ANSWER = rb".{4}MUSTER\x02.+"  # not a reject, which is message 3
 
-# Connects, sends a first message that has an answer, and prints what answers it in hexadecimal.
-ASK = """import re, socket, sys
+# Connects, sends a first message that has an answer, and prints what answers it in hexadecimal. The pair before may have used up
+# all ports towards this listener: the kernel keeps each of them for 60 s.
+ASK = """import errno, re, socket, sys, time
+def connect(address, port, until):
+    while True:
+        try:
+            return socket.create_connection((address, port), 20)
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL or time.monotonic() > until:
+                raise
+        time.sleep(0.5)
 kind, where, hello, answer = sys.argv[1:]
 if kind == "tcp":
     address, port = where.rsplit(":", 1)
-    peer = socket.create_connection((address, int(port)), 20)
+    peer = connect(address, int(port), time.monotonic() + 90)
 else:
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM if kind == "unix" else socket.SOCK_DGRAM)
     peer.settimeout(20)
