@@ -47,9 +47,8 @@ NcclComm LiveComm::Present() const {
 
 NcclResult LiveComm::State() const {
   const std::lock_guard lock(state_);
-  if (taken_) return NcclResult::kInvalidUsage;
   NcclComm comm = Written();
-  if (making_ || comm == nullptr) return NcclResult::kInProgress;
+  if (taken_ || making_ || comm == nullptr) return NcclResult::kInProgress;
   NcclResult state = NcclResult::kSuccess;
   const NcclResult asked = nccl_->AsyncError(comm, &state);
   return asked == NcclResult::kSuccess ? state : asked;

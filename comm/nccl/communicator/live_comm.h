@@ -44,7 +44,7 @@ class LiveComm {
   }
   // Make or Call is under way.
   bool InCall();
-  // Its state (NcclApi::AsyncError): kInProgress while it is made; kInvalidUsage if it was taken.
+  // Its state (NcclApi::AsyncError): kInProgress while it is made, and if it was taken.
   NcclResult State() const;
 
   // From now on no call is made; the result is the caller's to destroy or abort, and null if there is none (yet). A call

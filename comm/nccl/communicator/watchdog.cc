@@ -136,8 +136,7 @@ std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
   const Group& group = core_->group;
   const std::string self = DescribeRank(group.roster(), group.rank());
   const NcclResult state = comm.State();
-  const bool gone = state == NcclResult::kInvalidUsage;  // taken by its owner meanwhile
-  if (state != NcclResult::kSuccess && state != NcclResult::kInProgress && !gone) {
+  if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
     return Error{Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core_->nccl, state))};
   }
   // CUDA may make this thread wait for what another one does in NCCL.

@@ -133,6 +133,14 @@ TEST(NcclAsyncError, BecomesTheGroupsFailureWithTheRanksName) {
   EXPECT_EQ(world.state().failure()->code, Code::kSystem);
 }
 
+// Of a rank that makes no call of its own meanwhile.
+TEST(NcclAsyncError, OfAnInvalidUsageIsOne) {
+  NcclWorld world(socket::BlockLayout({2}), kBare);
+  world.fabric().BreakComms(1, NcclResult::kInvalidUsage, "mixed streams");
+  EXPECT_EQ(socket::MessageOf(AllReduceOnDevice(world, world.at(0), 8, {.timeout = seconds(20)})),
+            "NCCL failed on rank 1 on gpu01: invalid usage: mixed streams");
+}
+
 TEST(NcclAsyncError, OfARemoteWaitsForTheControlPlanesWord) {
   NcclSettings settings = TestSettings();
   settings.cause_grace = std::chrono::minutes(1);
