@@ -44,7 +44,7 @@ class MungeProver final : public Prover {
       : options_(std::make_shared<const MungeProverOptions>(std::move(options))), worker_(worker) {}
 
   AuthMethod method() const override { return AuthMethod::kMunge; }
-  ByteView psk() const override { return {}; }
+  ByteView psk() const override { return options_->psk ? options_->psk->view() : ByteView(); }
 
   void Make(Role role, ByteView transcript_hash, std::function<void(Result<Bytes>)> done) override {
     Submit(nullptr, MakeJob(role, transcript_hash, std::move(done)));

@@ -136,7 +136,7 @@ Error HandshakeMachine::OtherMethod(AuthMethod theirs) const {
 }
 
 Error HandshakeMachine::OtherKeys() const {
-  if (method() != AuthMethod::kSecret) {
+  if (psk().empty()) {
     return {Code::kAuthentication, fmt::format("the handshake with {} was changed on the way", peer())};
   }
   return {Code::kAuthentication,
@@ -159,7 +159,10 @@ void HandshakeMachine::OnReject(ByteView message) {
     case RejectReason::kOtherMethod:
       return EndRejected(OtherMethod(reject->method));
     case RejectReason::kBadProof:
-      if (method() == AuthMethod::kSecret) return EndRejected(OtherKeys());
+      // To a hello it means the mac; to another message of auth munge the credential.
+      if (!psk().empty() && (method() == AuthMethod::kSecret || expected_ == MessageType::kAnswer)) {
+        return EndRejected(OtherKeys());
+      }
       return refused(fmt::format("does not accept {}'s proof of identity", self()), "its log has the reason");
     case RejectReason::kOtherClock:
       return refused(fmt::format("does not accept {}'s proof of identity: their clocks are apart", self()),

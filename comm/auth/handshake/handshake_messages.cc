@@ -49,7 +49,7 @@ void Fields(auto& wire, Is<HelloMessage> auto& hello) {
   }
   wire(hello.nonce, hello.public_key);
   if constexpr (kReads<decltype(wire)>) {
-    if (hello.method == AuthMethod::kSecret && wire.remaining() > 0) hello.mac.emplace();
+    if (hello.method != AuthMethod::kNone && wire.remaining() > 0) hello.mac.emplace();
   }
   if (hello.mac) wire(*hello.mac);
 }

@@ -44,7 +44,7 @@ struct HelloMessage {
   MeetingId meeting{};
   HandshakeNonce nonce{};
   PublicKey public_key{};
-  std::optional<Digest> mac = {};  // method secret only: HelloMac
+  std::optional<Digest> mac = {};  // where there is a job secret: HelloMac
 };
 inline constexpr size_t kHelloBytesBeforeMac = 6 + 1 + 2 + 1 + 16 + 32 + 32;
 

@@ -47,6 +47,7 @@ Result<std::unique_ptr<auth::Prover>> ChooseProver(const JoinRequest& request, B
       auth::MungeProverOptions options;
       options.socket = request.munge_socket;
       options.uid = request.uid;
+      if (request.secret) options.psk = request.secret->Psk();
       return auth::MakeMungeProver(std::move(options), worker);
     }
     case AuthMethod::kSecret:

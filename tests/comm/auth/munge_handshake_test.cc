@@ -21,6 +21,14 @@ class MungeHandshakeTest : public testing::Test {
     prover = ProverAt(munged->socket());
   }
 
+  std::unique_ptr<Prover> ProverWith(const Result<JobSecret>& secret) {
+    MungeProverOptions options;
+    options.socket = munged->socket();
+    options.uid = geteuid();
+    options.psk = secret->Psk();
+    return MakeMungeProver(std::move(options), worker);
+  }
+
   std::unique_ptr<Prover> ProverAt(const std::string& socket, uid_t uid = geteuid()) {
     MungeProverOptions options;
     options.socket = socket;
@@ -42,6 +50,34 @@ TEST_F(MungeHandshakeTest, GivesFittingChannels) {
       pair.server.result->channel->opener.Open(pair.client.result->channel->sealer.Seal(AsBytes("up")));
   ASSERT_TRUE(opened);
   EXPECT_EQ(AsText(*opened), "up");
+}
+
+TEST_F(MungeHandshakeTest, ASecretIsProvedByTheHello) {
+  const auto secret = JobSecret::Generate();
+  const auto with_secret = ProverWith(secret);
+  HandshakePair pair(*with_secret, *with_secret);
+  pair.Run();
+  EXPECT_EQ(pair.client.outcome(), Outcome::kDone) << pair.client.error();
+  EXPECT_EQ(pair.server.outcome(), Outcome::kDone) << pair.server.error();
+}
+
+// The server's answer would have its credential: it makes none.
+TEST_F(MungeHandshakeTest, AnotherSecretOrNoneGetsNoCredential) {
+  const char* other =
+      "root:61001 has another job secret than this rank, or the handshake was changed on the way";
+  const auto server = ProverWith(JobSecret::Generate());
+  const auto client = ProverWith(JobSecret::Generate());
+  HandshakePair pair(*client, *server);
+  pair.Run();
+  EXPECT_EQ(pair.seen.size(), 2U);  // the hello and a reject
+  EXPECT_EQ(pair.client.error(), other);
+
+  HandshakePair without(*prover, *server);
+  without.Run();
+  EXPECT_EQ(without.seen.size(), 2U);
+  EXPECT_EQ(without.client.error(), "root:61001 does not accept this rank's proof of identity");
+  EXPECT_EQ(without.server.error(),
+            "gpu02:40000 has another job secret than this rank, or the handshake was changed on the way");
 }
 
 TEST_F(MungeHandshakeTest, NoCredentialGoesOverTheWireInClear) {

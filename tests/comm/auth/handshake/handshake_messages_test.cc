@@ -48,9 +48,12 @@ TEST(HandshakeMessages, AHelloWithASecretEndsWithItsMac) {
   EXPECT_NE(HelloMac(Filled<32>(6), bytes), *hello.mac);
   for (size_t length = without.size() + 1; length < bytes.size(); ++length)
     EXPECT_FALSE(ParseHello(ByteView(bytes).first(length)));
-  // Other methods have none.
+  // With munge, too, if there is a secret; without a proof there is none.
   Bytes other = bytes;
   other[9] = static_cast<uint8_t>(AuthMethod::kMunge);
+  ASSERT_TRUE(ParseHello(other));
+  EXPECT_EQ(ParseHello(other)->mac, hello.mac);
+  other[9] = static_cast<uint8_t>(AuthMethod::kNone);
   EXPECT_FALSE(ParseHello(other));
 }
 
