@@ -1,5 +1,6 @@
 // muster's own code gives what handshake_vectors.py, a second implementation of comm/auth/README.md, has printed.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <fstream>
@@ -14,6 +15,8 @@
 #include "comm/auth/handshake/key_schedule.h"
 #include "comm/auth/member_proof.h"
 #include "comm/auth/secret.h"
+#include "comm/base/unique_fd.h"
+#include "comm/socket/transport/handshake.h"
 
 namespace muster::auth {
 namespace {
@@ -155,6 +158,62 @@ TEST_F(HandshakeVectors, DataConnection) {
   EXPECT_EQ(Copy(AnswerChallenge(context, MemberSide::kAcceptor, connector, acceptor)), v["acceptor_answer"]);
   EXPECT_EQ(Copy(AnswerChallenge(context, MemberSide::kConnector, connector, acceptor)),
             v["connector_answer"]);
+}
+
+// What a rank itself sends and takes, with its own nonce.
+class DataHandshakeVectors : public HandshakeVectors {
+ protected:
+  DataHandshakeVectors() {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    mine_.Reset(ends[0]);
+    ranks_.Reset(ends[1]);
+  }
+  socket::GroupMember Member(int rank) const {
+    const HandshakeVectors& v = *this;
+    return {rank, 4, As<decltype(socket::GroupMember::key)>(v["group_key"]),
+            std::string(AsText(v["group_id"]))};
+  }
+  Bytes Received() {
+    Bytes bytes(200);
+    const ssize_t got = recv(mine_.get(), bytes.data(), bytes.size(), 0);
+    bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return bytes;
+  }
+  void Send(ByteView bytes) {
+    EXPECT_EQ(send(mine_.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+
+  UniqueFd mine_, ranks_;
+};
+
+TEST_F(DataHandshakeVectors, AnAcceptorTakesTheHelloAndAnswersInItsContext) {
+  const HandshakeVectors& v = *this;
+  const socket::GroupMember self = Member(1);
+  socket::AcceptorHandshake acceptor(self, 1);
+  Send(v["data_hello"]);
+  ASSERT_EQ(acceptor.Advance(ranks_.get()), socket::Shake::kPending);
+  const Bytes reply = Received();
+  ASSERT_EQ(reply.size(), 1U + 32 + 32);
+  ASSERT_EQ(reply[0], static_cast<uint8_t>(Cipher::kChaCha20Poly1305));
+  const auto connectors = As<Challenge>(v["connector_nonce"]);
+  const auto acceptors = As<Challenge>(Bytes(reply.begin() + 1, reply.begin() + 33));
+  const MemberContext context = DataContext(Cipher::kChaCha20Poly1305);
+  EXPECT_TRUE(
+      CheckAnswer(context, MemberSide::kAcceptor, connectors, acceptors, ByteView(reply).subspan(33)));
+  Send(AnswerChallenge(context, MemberSide::kConnector, connectors, acceptors));
+  EXPECT_EQ(acceptor.Advance(ranks_.get()), socket::Shake::kDone);
+}
+
+TEST_F(DataHandshakeVectors, AConnectorsHelloIsTheSameBeforeItsNonce) {
+  const HandshakeVectors& v = *this;
+  const socket::GroupMember self = Member(3);
+  socket::ConnectorHandshake connector(self, {7, socket::Purpose::kCollective, 1}, 3);
+  ASSERT_EQ(connector.Start(ranks_.get()), socket::Shake::kDone);
+  const Bytes hello = Received();
+  const Bytes& page = v["data_hello"];
+  ASSERT_EQ(hello.size(), page.size());
+  EXPECT_EQ(Bytes(hello.begin(), hello.end() - 32), Bytes(page.begin(), page.end() - 32));
 }
 
 TEST_F(HandshakeVectors, DataRecords) { ExpectRecords(Cipher::kChaCha20Poly1305, ""); }
