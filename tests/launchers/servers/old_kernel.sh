@@ -64,12 +64,9 @@ check_old_kernel() {
       'rank 5 on gpu03 failed: signal 9 (Killed)'
     begin "$profile: a rank is missing, muster-slurm" on_old_kernel "$profile" misses_a_rank
     check "$profile: --nproc-per-node" on_old_kernel "$profile" ranks_of_one_task
-    # These repeat a layout, or take longest: only the word for the refusal is another.
-    if [[ $profile == enosys || ${MUSTER_TESTS_LONG-} ]]; then
-      check "$profile: cyclic, uneven" on_old_kernel "$profile" in_layout 5 -N2 -n5 -m cyclic
-      check "$profile: check" on_old_kernel "$profile" checks_itself
-      check "$profile: DistributedDataParallel" on_old_kernel "$profile" trains_on_two_nodes
-    fi
+    check "$profile: cyclic, uneven" on_old_kernel "$profile" in_layout 5 -N2 -n5 -m cyclic
+    check "$profile: check" on_old_kernel "$profile" checks_itself
+    check "$profile: DistributedDataParallel" on_old_kernel "$profile" trains_on_two_nodes
     finish_begun
   done
 }
