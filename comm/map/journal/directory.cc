@@ -61,9 +61,14 @@ Result<JournalDirectory> JournalDirectory::Of(const std::string& path, int fd) {
 }
 
 Result<JournalDirectory> JournalDirectory::Make(const std::string& path) {
-  const int reason = mkdir(path.c_str(), kDirectoryMode) == 0 ? 0 : errno;
-  if (reason == 0) SyncParent(path);
+  int reason = 0;
   auto found = FindDirectoryForWriting(path);
+  // A link on the way may be a stranger's: nothing is made behind it.
+  if (found && !*found) {
+    reason = mkdir(path.c_str(), kDirectoryMode) == 0 ? 0 : errno;
+    if (reason == 0) SyncParent(path);
+    found = FindDirectoryForWriting(path);
+  }
   if (!found) {
     return WithHint(Fail(Code::kSystem, "cannot open the journal {}", found.error().message),
                     "give a journal in a directory of your own or of your project");

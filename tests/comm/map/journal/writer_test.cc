@@ -384,6 +384,8 @@ TEST_F(JournalWriterTest, ADirectoryThatAStrangerMadeIsRefusedWhereEveryUserMayW
             refused("tmp/journal",
                     "this directory belongs to user 54322, and every user may write the one that it is in"));
   EXPECT_EQ(open("tmp/link"), refused("tmp/link", "the symbolic link \"link\" belongs to user 54322"));
+  EXPECT_EQ(open("tmp/link/journal"),
+            refused("tmp/link/journal", "the symbolic link \"link\" belongs to user 54322"));
   EXPECT_EQ(open("tmp/pipe"), refused("tmp/pipe", "Not a directory"));
   EXPECT_TRUE(std::filesystem::is_empty(home));
   EXPECT_EQ(open("tmp/own"), "opened");
