@@ -17,7 +17,7 @@ namespace muster::net {
 Result<std::vector<SocketAddress>> ResolveHost(const std::string& host, uint16_t port);
 
 // The numeric addresses `hosts` of another node, as a node with the addresses `own` connects to them: link-local ones through
-// its own interface. What is no address is left out.
+// its own interface. A text that is no address is left out.
 std::vector<SocketAddress> AddressesSeenFrom(const std::vector<std::string>& own,
                                              const std::vector<std::string>& hosts, uint16_t port);
 

@@ -160,7 +160,7 @@ TEST_F(HandshakeVectors, DataConnection) {
             v["connector_answer"]);
 }
 
-// What a rank itself sends and takes, with its own nonce.
+// A rank itself sends and takes these bytes, with its own nonce.
 class DataHandshakeVectors : public HandshakeVectors {
  protected:
   DataHandshakeVectors() {
