@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "comm/base/error.h"
 #include "comm/log/log.h"
 #include "comm/system/pipe.h"
 #include "comm/system/start_thread.h"
@@ -57,8 +58,12 @@ Result<std::string> OpenNcclLog() {
   MUSTER_TRY(std::thread thread,
              StartThread("the thread that reads NCCL's log", [reader] { Serve(*reader); }));
   thread.detach();
-  // It stays open: NCCL opens it again by this path, and does not report when it is done.
-  return fmt::format("/proc/self/fd/{}", pipe.write_end.Release());
+  // It stays open: NCCL opens it again by this path, and does not report when it is done. Not "self": programs that this
+  // one starts inherit the path, not the descriptor. The link has this process's number in this /proc.
+  std::array<char, 32> self{};
+  if (readlink("/proc/self", self.data(), self.size() - 1) < 0)
+    return Fail(Code::kSystem, "cannot read /proc/self: {}", ErrnoText(errno));
+  return fmt::format("/proc/{}/fd/{}", self.data(), pipe.write_end.Release());
 }
 
 }  // namespace muster::nccl

@@ -10,7 +10,7 @@
 namespace muster::nccl {
 
 // Starts a thread that logs every line written to the file whose path is the result. It runs until the
-// process ends (NCCL never closes the file). NCCL's warnings are warnings; all else is info. Error: kSystem:
+// process ends (NCCL never closes the file). Programs that this process starts may write there as well. NCCL's warnings are warnings; all else is info. Error: kSystem:
 // no pipe or no thread.
 Result<std::string> OpenNcclLog();
 

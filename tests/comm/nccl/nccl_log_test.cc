@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -33,6 +34,15 @@ TEST(NcclLog, BecomesMustersWithTheRankInFront) {
   nccl << std::string(20'000, 'x') << std::flush;
   WaitFor(log, "xxx");
   SetLogSubject({});
+}
+
+// A program that inherits the path does not have the descriptor, or has another file there.
+TEST(NcclLog, TakesTheLinesOfProgramsThatThisOneStarts) {
+  const LogCapture log;
+  const auto path = OpenNcclLog();
+  ASSERT_TRUE(path) << path.error().message;
+  EXPECT_EQ(std::system(("echo NCCL INFO of a program > " + *path).c_str()), 0);
+  WaitFor(log, "NCCL INFO of a program\n");
 }
 
 TEST(MessageOfNcclLine, LosesNcclsOwnPrefix) {
