@@ -182,8 +182,8 @@ class Communicator {
 
   // Calls on device memory between them are queued as one, so that a Send and a Recv of the same rank do not
   // wait for each other. Call both in one thread, with only such calls in between, and end a group that was begun
-  // whatever its calls return. BeginGroup does not block. kUsage: a group has begun already, or none has. Nothing
-  // changes for host memory.
+  // whatever its calls return. BeginGroup waits for a call or group of another thread, at most timeouts.collective. kUsage:
+  // a group has begun already, or none has. Nothing changes for host memory.
   virtual Status BeginGroup() { return {}; }
   virtual Status EndGroup() { return {}; }
   // BLOCKS until all work that was queued on device memory is done. Check this result before reading buffers: after

@@ -84,6 +84,10 @@ Deadline NcclCommunicator::DeadlineOf(Duration timeout) const {
   return latest.Expired() ? deadline : deadline.EarlierOf(latest);
 }
 
+Duration NcclCommunicator::TimeoutOf(const CallOptions& options) const {
+  return options.timeout.value_or(shared_.core->settings.timeouts.collective);
+}
+
 Deadline NcclCommunicator::Patience(Deadline deadline) const {
   return deadline.IsNever() ? deadline
                             : Deadline::At(deadline.when() + shared_.core->settings.watchdog_grace);
@@ -99,6 +103,21 @@ Status NcclCommunicator::Usable() const {
   return CheckUsable(core.broken, core.group);
 }
 
+Result<std::unique_lock<std::recursive_mutex>> NcclCommunicator::TakeTurn(std::string_view operation,
+                                                                          Duration patience) {
+  const NcclCore& core = *shared_.core;
+  std::unique_lock turn(turn_, std::defer_lock);
+  const auto ask = [&] { return turn.try_lock() ? NcclResult::kSuccess : NcclResult::kInProgress; };
+  const NcclResult taken = Settle(ask, DeadlineOf(patience), core.group.failure_fd());
+  if (taken == NcclResult::kSuccess) return turn;
+  MUSTER_CHECK(Usable());
+  return Break(
+      {Code::kDeadline,
+       fmt::format("{}: another thread of {} was in a call or between BeginGroup and EndGroup for {}",
+                   operation, DescribeRank(core.group.roster(), core.group.rank()), FormatDuration(patience)),
+       "call EndGroup in the thread that called BeginGroup, after an error as well"});
+}
+
 tl::unexpected<Error> NcclCommunicator::Break(const Error& error) const {
   NcclCore& core = *shared_.core;
   const Error failure = core.broken.Set(FailWithCause(core, error));
@@ -111,7 +130,7 @@ Status NcclCommunicator::RunCollective(const OperationRequest& request, const Co
   MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
   MUSTER_TRY(const std::unique_lock alone, EnterAlone(request.operation, collective_));
-  const std::lock_guard turn(turn_);
+  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), TimeoutOf(options)));
   Call call = CallOf(request.operation, elements);
   call.sequence = ++sequence_;
   return Queue(call, std::nullopt, request, options);
@@ -121,7 +140,7 @@ Status NcclCommunicator::RunPair(const OperationRequest& request, const ConstBuf
                                  const CallOptions& options) {
   MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
-  const std::lock_guard turn(turn_);
+  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), TimeoutOf(options)));
   Call call = CallOf(request.operation, elements);
   call.sequence = ++pair_sequence_[{request.operation, request.root}];
   return Queue(call, world_ranks_[static_cast<size_t>(request.root)], request, options);
@@ -134,7 +153,7 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
   if (call.count == 0) return {};
   Call numbered = call;
   numbered.communicator = live_->id();
-  const Duration timeout = options.timeout.value_or(core.settings.timeouts.collective);
+  const Duration timeout = TimeoutOf(options);
   const DeviceScope scope(*core.cuda, core.settings.device);
   if (live_->operations()->Many()) {
     CudaResult health = CudaResult::kSuccess;
@@ -212,12 +231,10 @@ Status NcclCommunicator::BeginGroup() {
   const CountedCall counted(calls_);
   if (closed_) return Closed("BeginGroup");
   MUSTER_CHECK(Usable());
-  turn_.lock();
-  if (grouping_) {
-    turn_.unlock();
-    return Fail(Code::kUsage, "BeginGroup: a group has begun already");
-  }
+  MUSTER_TRY(std::unique_lock turn, TakeTurn("BeginGroup", TimeoutOf({})));
+  if (grouping_) return Fail(Code::kUsage, "BeginGroup: a group has begun already");
   grouping_ = true;
+  turn.release();
   return {};
 }
 

@@ -77,6 +77,8 @@ class NcclCommunicator final : public Communicator {
   NcclResult ExchangeBlocks(const ConstBuffer& send, const Buffer& receive, NcclComm comm, CudaStream stream);
 
   Status Usable() const;
+  // BLOCKS while another thread has the turn, at most `patience`: then the group fails.
+  Result<std::unique_lock<std::recursive_mutex>> TakeTurn(std::string_view operation, Duration patience);
   tl::unexpected<Error> Break(const Error& error) const;
   struct Members {
     std::vector<int> world_ranks;
@@ -85,6 +87,7 @@ class NcclCommunicator final : public Communicator {
   Result<Members> AgreeOnMembers(Communicator& part, const CallOptions& options) const;
   Status SplitNccl(int color, int key, const std::shared_ptr<LiveComm>& part, Deadline deadline);
   Status LeaveNccl(Deadline deadline);
+  Duration TimeoutOf(const CallOptions& options) const;
   Deadline DeadlineOf(Duration timeout) const;
   // By when the watchdog has ended what has this deadline.
   Deadline Patience(Deadline deadline) const;

@@ -31,9 +31,9 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key
   MUSTER_CHECK(CheckTimeout(Operation::kSplit, options));
   MUSTER_CHECK(Usable());
   MUSTER_TRY(const std::unique_lock alone, EnterAlone(Operation::kSplit, collective_));
-  const std::lock_guard turn(turn_);
+  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(Operation::kSplit), TimeoutOf(options)));
   if (grouping_) return Fail(Code::kUsage, "Split: not between BeginGroup and EndGroup");
-  Deadline deadline = DeadlineOf(options.timeout.value_or(shared_.core->settings.timeouts.collective));
+  Deadline deadline = DeadlineOf(TimeoutOf(options));
   const auto what_is_left = [&] {
     // Always more than 0: otherwise the call fails with kUsage.
     return CallOptions{std::max(deadline.Remaining(), kShortest), nullptr};

@@ -93,5 +93,44 @@ TEST(NcclClose, EndsAGroupThatWasBegun) {
   EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "EndGroup: this process has ended the communicator");
 }
 
+// The thread that began a group may have left at an error, without EndGroup.
+TEST(NcclGroups, ThatDoNotEndLeaveNoOtherThreadWaiting) {
+  NcclSettings settings = TestSettings();
+  settings.timeouts.collective = milliseconds(100);
+  NcclWorld world(socket::BlockLayout({1}), NcclWorld::Through::kNothing, settings);
+  std::promise<void> begun, end;
+  std::thread other([&] {
+    EXPECT_EQ(socket::MessageOf(world.at(0).BeginGroup()), "");
+    begun.set_value();
+    end.get_future().wait();
+    EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "");
+  });
+  begun.get_future().wait();
+  EXPECT_EQ(socket::MessageOf(world.at(0).BeginGroup()),
+            "BeginGroup: another thread of rank 0 on gpu01 was in a call or between BeginGroup and EndGroup "
+            "for 100ms");
+  EXPECT_EQ(world.state().failure()->code, Code::kDeadline);
+  end.set_value();
+  other.join();
+}
+
+// It waits for the other thread's group until the whole group has failed.
+TEST(NcclGroups, OfAFailedGroupLetOtherThreadsReturn) {
+  NcclWorld world(socket::BlockLayout({1}), NcclWorld::Through::kNothing);
+  std::promise<void> begun, end;
+  std::thread other([&] {
+    EXPECT_EQ(socket::MessageOf(world.at(0).BeginGroup()), "");
+    begun.set_value();
+    end.get_future().wait();
+    EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "");
+  });
+  begun.get_future().wait();
+  std::thread control_plane([&] { world.state().Fail({Code::kPeerLost, "rank 1 was killed", ""}); });
+  EXPECT_EQ(socket::MessageOf(world.at(0).Split(0, 0)), "rank 1 was killed");
+  control_plane.join();
+  end.set_value();
+  other.join();
+}
+
 }  // namespace
 }  // namespace muster::nccl
