@@ -41,22 +41,20 @@ class LocalLink : public RootLink {
   }
   // The root ends with this process.
   void AwaitSent() override {}
-  void SetListener(Listener listener) override {
-    loop_->Post([this, listener = std::move(listener)] { listener_ = listener; });
+  void SetListener(uint32_t map, Listener listener) override {
+    loop_->Post([this, map, listener = std::move(listener)] { listeners_.Set(map, listener); });
   }
 
  private:
   // Later, as over a connection: the service is at work on the stack.
   void Deliver(ByteView message) {
-    loop_->Post([this, bytes = Bytes(message.begin(), message.end())] {
-      if (listener_.on_message) listener_.on_message(bytes);
-    });
+    loop_->Post([this, bytes = Bytes(message.begin(), message.end())] { listeners_.Receive(bytes); });
   }
 
   const std::unique_ptr<net::EventLoop> loop_;
   const Roster& roster_;
   std::unique_ptr<Service> service_;
-  Listener listener_;
+  RootListeners listeners_;
   std::thread thread_;
   bool stop_ = false;
 };

@@ -146,13 +146,13 @@ class GroupMember : public Member {
         link_(link),
         map_(map),
         shared_(std::make_shared<Shared>(link, map, std::move(end_children))) {
-    link_.SetListener({[shared = shared_](ByteView message) { shared->Receive(message); },
-                       [shared = shared_](const Error& error) { shared->Fail(error); }});
+    link_.SetListener(map_, {[shared = shared_](ByteView message) { shared->Receive(message); },
+                             [shared = shared_](const Error& error) { shared->Fail(error); }});
   }
 
   ~GroupMember() override {
     link_.SendToRoot(EncodeBare(MessageType::kLeave, map_));
-    link_.SetListener({});
+    link_.SetListener(map_, {});
   }
 
   Status Join(const Identity& identity, const Options& options, bool sends_classes, Deadline deadline) {

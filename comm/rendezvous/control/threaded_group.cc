@@ -65,9 +65,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
       released_ = !failure_;
     });
   };
-  events.on_map_message = [this](int, ByteView message) {
-    if (listener_.on_message) listener_.on_message(message);
-  };
+  events.on_map_message = [this](int, ByteView message) { listeners_.Receive(message); };
   events.on_job_end = [this](Deadline latest) { set_latest(latest); };
   events.report_own = [this](const Survey&, const std::function<void(Surveyor::Reports)>& reply) {
     reply({ReportOwn()});
@@ -112,15 +110,15 @@ void ThreadedGroup::AwaitSent() {
   sent->get_future().wait();
 }
 
-void ThreadedGroup::SetListener(Listener listener) {
-  loop_->Post([this, listener = std::move(listener)] {
-    listener_ = listener;
-    if (listener_.on_failure && plane_->failure()) listener_.on_failure(plane_->failure()->error);
+void ThreadedGroup::SetListener(uint32_t map, Listener listener) {
+  loop_->Post([this, map, listener = std::move(listener)] {
+    listeners_.Set(map, listener);
+    if (listener.on_failure && plane_->failure()) listener.on_failure(plane_->failure()->error);
   });
 }
 
 void ThreadedGroup::OnFailure(const Failure& failure) {
-  if (listener_.on_failure) listener_.on_failure(failure.error);
+  listeners_.Fail(failure.error);
   Change([&] {
     failure_ = failure.error;
     const uint64_t one = 1;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,7 +50,7 @@ class ThreadedGroup : public Group, private RootLink {
   ThreadedGroup(std::unique_ptr<net::EventLoop> loop, UniqueFd failure_fd, int rank);
   void SendToRoot(Bytes message) override;
   void AwaitSent() override;
-  void SetListener(Listener listener) override;
+  void SetListener(uint32_t map, Listener listener) override;
   tl::unexpected<Error> UnansweredByRoot(std::string_view exchange);
   void Abandon();
   void OnFailure(const Failure& failure);
@@ -69,7 +70,7 @@ class ThreadedGroup : public Group, private RootLink {
   GroupKey key_{};
   std::shared_ptr<LauncherKvs> kvs_;
   std::unique_ptr<ControlPlane> plane_;
-  Listener listener_;  // the thread's
+  RootListeners listeners_;  // the thread's
   std::thread thread_;
 
   mutable std::mutex mutex_;

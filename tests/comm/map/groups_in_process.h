@@ -89,9 +89,7 @@ class GroupsInProcess {
   }
   void FailGroup(const Error& error) {
     OnLoop([&] {
-      for (const auto& group : groups_) {
-        if (group->listener.on_failure) group->listener.on_failure(error);
-      }
+      for (const auto& group : groups_) group->listeners.Fail(error);
       return 0;
     });
   }
@@ -141,7 +139,7 @@ class GroupsInProcess {
     RootLink* root_link() override { return this; }
 
     // The loop's.
-    Listener listener;
+    RootListeners listeners;
     bool cut = false;
     bool stalled = false;
     std::promise<void> ordered_to_end;
@@ -159,8 +157,8 @@ class GroupsInProcess {
       });
     }
     void AwaitSent() override {}
-    void SetListener(Listener next) override {
-      all_.loop_->Post([this, next = std::move(next)] { listener = next; });
+    void SetListener(uint32_t map, Listener next) override {
+      all_.loop_->Post([this, map, next = std::move(next)] { listeners.Set(map, next); });
     }
 
     GroupsInProcess& all_;
@@ -176,7 +174,7 @@ class GroupsInProcess {
       return;
     }
     const auto hear = [&group, message = std::move(message)] {
-      if (!group.cut && group.listener.on_message) group.listener.on_message(message);
+      if (!group.cut) group.listeners.Receive(message);
     };
     if (group.stalled) {
       group.kept.emplace_back(hear);

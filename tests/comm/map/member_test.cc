@@ -106,6 +106,17 @@ TEST(Map, ItsLastStateIsKept) {
   EXPECT_EQ(maps.front().number, 2);
 }
 
+TEST(Map, TheEndOfAnEarlierMemberLeavesTheNextOneItsMessages) {
+  GroupsInProcess groups(1);
+  auto member = JoinAs(groups, 0, Of(2));
+  EXPECT_EQ(Work(*member), 2);
+  EXPECT_TRUE(member->Finish());
+  // The first one ends when the second one has begun.
+  member = JoinAs(groups, 0, Of(3));
+  EXPECT_EQ(Work(*member), 3);
+  EXPECT_EQ(member->Finish()->committed, 3);
+}
+
 TEST(Map, NoItems) {
   GroupsInProcess groups(1);
   const auto member = JoinAs(groups, 0, Of(0));

@@ -184,6 +184,19 @@ TEST(JoinGroup, AFailureIsEverybodysAndStaysReadable) {
   for (const auto& group : groups) EXPECT_EQ(group->Leave(Soon()).error(), error);
 }
 
+TEST(JoinGroup, AListenerThatIsRemovedLeavesTheNextOneItsEvents) {
+  std::promise<Error> failed;
+  const Groups groups = JoinAll(MakeRequests({"a", "b"}));
+  RootLink& link = *groups[1]->root_link();
+  link.SetListener(0, {[](ByteView) {}, [](const Error&) {}});
+  link.SetListener(1, {[](ByteView) {}, [&failed](const Error& error) { failed.set_value(error); }});
+  link.SetListener(0, {});
+  groups[0]->Fail({Code::kInternal, "the disk is full", ""});
+  auto received = failed.get_future();
+  ASSERT_EQ(received.wait_for(seconds(10)), std::future_status::ready);
+  EXPECT_EQ(received.get().message, "the disk is full");
+}
+
 TEST(JoinGroup, WhoIsWaitingInAnExchangeIsWokenByAFailure) {
   const Groups groups = JoinAll(MakeRequests({"a", "b"}));
   auto waiting = std::async(std::launch::async,
