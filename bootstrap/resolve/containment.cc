@@ -143,11 +143,15 @@ bool IsOlderThanTheTask(const Launcher& launcher, const Environment& environment
          });
 }
 
-bool IsOfTheSubmitter(const Launcher& launcher, const Environment& environment) {
+bool MayBeOfTheSubmitter(const Launcher& launcher, const Environment& environment) {
   // A step without a part of its variables resembles a batch script: there, those of srun's plugins are its own.
   if (launcher.seen_in_steps && (!environment.live() || environment.process()->slurm_step.empty()))
     return false;
-  return environment.Has(launcher.nonce) && IsOlderThanTheTask(launcher, environment);
+  return IsOlderThanTheTask(launcher, environment);
+}
+
+bool IsOfTheSubmitter(const Launcher& launcher, const Environment& environment) {
+  return environment.Has(launcher.nonce) && MayBeOfTheSubmitter(launcher, environment);
 }
 
 }  // namespace muster::resolve

@@ -29,8 +29,11 @@ Nesting Relate(const Candidate& outer, const Candidate& inner, const Environment
 // inside the task.
 bool IsOlderThanTheTask(const Launcher& launcher, const Environment& environment);
 
-// In a batch script or another process of a Slurm job that is no task: sbatch passed the launcher's variables on from the
-// process that submitted the job. False also for a launcher of which two launches may have equal variables.
+// In a batch script or another process of a Slurm job that is no task: it was started with these variables. sbatch passed
+// them on from the process that submitted the job, or a launch in the job has equal ones.
+bool MayBeOfTheSubmitter(const Launcher& launcher, const Environment& environment);
+
+// The same without the second possibility: the launcher's nonce is among them.
 bool IsOfTheSubmitter(const Launcher& launcher, const Environment& environment);
 
 }  // namespace muster::resolve

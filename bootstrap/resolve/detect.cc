@@ -8,6 +8,7 @@
 #include "bootstrap/resolve/entry.h"
 #include "bootstrap/resolve/launchers/batch_hosts.h"
 #include "bootstrap/resolve/launchers/launchers.h"
+#include "bootstrap/resolve/left_over.h"
 #include "bootstrap/resolve/lost_supervisor.h"
 
 namespace muster::resolve {
@@ -50,7 +51,6 @@ class Resolver {
   void Overrule(Entry& entry, const Entry& winner, const std::string& claim, const Claimed& claimed);
   std::optional<Error> HiddenSupervisor(const RankTuple* winner);
   Outcome Accept(const Entry& winner);
-  std::optional<std::string> SetBeforeItsStep(const Entry& winner);
   void NameStrippedStep();
   tl::unexpected<Refusal> Refuse(Error error);
   tl::unexpected<Refusal> RefuseOrAsk(Error error);
@@ -425,28 +425,12 @@ Outcome Resolver::Accept(const Entry& winner) {
   resolution.considered = ConsideredBut(&winner);
   NameStrippedStep();
   if (Find(LauncherRole::kSlurm)->candidate() == nullptr) resolution.allocation = allocation_;
-  // Containers keep their own tuple and lose the step's.
-  const bool by_hand = Find(LauncherRole::kSlurm)->incomplete() == nullptr;
-  if (winner.role() == LauncherRole::kBareTuple && options_.launcher == "auto" && resolution.allocation &&
-      by_hand) {
-    resolution.warnings.push_back(
-        fmt::format("{} was set by hand in the {} of Slurm job {}: if it was meant for srun, start "
-                    "with srun and do not export it",
-                    Describe(*winner.candidate()), allocation_->kind, allocation_->job_id));
+  if (options_.launcher == "auto") {
+    const auto left_over =
+        WarningsOfLeftOver(winner, *Find(LauncherRole::kSlurm), resolution.allocation, environment_);
+    resolution.warnings.insert(resolution.warnings.end(), left_over.begin(), left_over.end());
   }
-  if (auto warning = SetBeforeItsStep(winner)) resolution.warnings.push_back(*std::move(warning));
   return resolution;
-}
-
-// A user may start each rank as a step of its own, or have forgotten an export.
-std::optional<std::string> Resolver::SetBeforeItsStep(const Entry& winner) {
-  const Entry& slurm = *Find(LauncherRole::kSlurm);
-  if (winner.role() != LauncherRole::kBareTuple || options_.launcher != "auto") return std::nullopt;
-  if (slurm.verdict != "carrier" || !IsOlderThanTheTask(*winner.launcher, environment_)) return std::nullopt;
-  return fmt::format(
-      "{} gives {}, as set before Slurm started {}: if it was not meant for this step, do not export it; "
-      "without this warning: {}",
-      winner.name(), Describe(*winner.candidate()), Describe(*slurm.candidate()), Force(winner.name()));
 }
 
 void Resolver::NameStrippedStep() {

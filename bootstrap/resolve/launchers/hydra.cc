@@ -60,6 +60,7 @@ constinit const Launcher kHydraLauncher{
     .tuple = kVariables,
     .others = kOthers,
     .note = "`I_MPI_HYDRA_UUID` names a launch of Intel MPI",
+    .nonce = "I_MPI_HYDRA_UUID",
     .per_rank = kPerRank,
     .meets = Meets::kJobThenPmi,
     .names_no_launch = true,

@@ -247,7 +247,8 @@ TEST(LiveProcess, OfABatchScriptRefusesAMalformedVariableThatItStartedWith) {
 TEST(LiveProcess, OfABatchScriptIsNoRankOfTheLaunchThatSubmittedIt) {
   const std::string torchrun = Torchrun(0, 2, 0, 2, 0, 1) + "TORCHELASTIC_ERROR_FILE=/tmp/a/0\n";
   const std::string pmix = "PMIX_RANK=3\nPMIX_NAMESPACE=prterun-n1-4@1\n";
-  for (const std::string& leaked : {torchrun, Openmpi(3, 8, 3, 8), pmix}) {
+  const std::string intel = Hydra(3, 8, 3, 8) + "I_MPI_HYDRA_UUID=a1\n";
+  for (const std::string& leaked : {torchrun, Openmpi(3, 8, 3, 8), pmix, intel}) {
     for (const pid_t pid : {pid_t{410}, pid_t{400}}) {
       auto process = Live(pid, 400);
       if (pid != 400) process.slurm_task = Started(OneTaskScript() + leaked);
@@ -269,6 +270,33 @@ TEST(LiveProcess, OfABatchScriptIsNoRankOfTheLaunchThatSubmittedIt) {
                                Field(&Considered::reason,
                                      StartsWith("left over from the process that submitted this job: ")))));
   }
+}
+
+// No variable of MPICH or DeepSpeed differs in each launch: a launch in the script may have the same numbers.
+TEST(LiveProcess, OfABatchScriptIsWarnedOfARankThatItsSubmitterMayHaveHad) {
+  const auto warnings = [](const std::string& now, const std::string& at_start, DetectOptions options = {}) {
+    auto process = Live(410, 400);
+    process.slurm_task = Started(BatchScript() + at_start);
+    process.slurm_step = "9.batch";
+    return MustResolve(Env(BatchScript() + now).AsProcess(process), options).warnings;
+  };
+  const std::string hydra = Hydra(3, 8, 3, 8);
+  EXPECT_THAT(
+      warnings(hydra, hydra),
+      ElementsAre("hydra gives rank 3 of 8 (PMI_RANK=3, PMI_SIZE=8), as set before the batch script of Slurm "
+                  "job 9 started: if a rank submitted this job, they are its variables; write in the script: "
+                  "unset PMI_RANK PMI_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS; without this warning: "
+                  "MUSTER_LAUNCHER=hydra (also --launcher hydra, or launcher: hydra in the configuration)"));
+  const std::string deepspeed =
+      "RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_SIZE=2\nCROSS_RANK=0\nCROSS_SIZE=2\nMASTER_ADDR=n7\n"
+      "MASTER_PORT=29500\n";
+  EXPECT_THAT(
+      warnings(deepspeed, deepspeed),
+      ElementsAre(HasSubstr("unset RANK WORLD_SIZE LOCAL_RANK LOCAL_SIZE CROSS_RANK CROSS_SIZE MASTER_ADDR "
+                            "MASTER_PORT; without")));
+  EXPECT_THAT(warnings(hydra, ""), IsEmpty());
+  EXPECT_THAT(warnings(hydra, Hydra(2, 8, 2, 8)), IsEmpty());
+  EXPECT_THAT(warnings(hydra, hydra, {.launcher = "hydra"}), IsEmpty());
 }
 
 // Rank 0 of the training and rank 0 of the evaluation have the same numbers.

@@ -73,6 +73,17 @@ submitted_from_a_step() {
   evaluated 4
 }
 
+# Its variables could be those of an mpirun in the script, too.
+submitted_from_a_rank_of_mpich() {
+  fresh
+  printf '%s\n' '#!/bin/sh' "muster resolve >$dir/resolved" "echo \$? >$dir/ended" >"$dir/script"
+  ctl mpirun.mpich -launcher fork -n 2 sh -c "[ \$PMI_RANK = 0 ] || exec sbatch --quiet --output=$dir/out -N1 -n1 $dir/script"
+  until_true 30 test -s "$dir/ended" || fail "$(cat "$dir/out")"
+  expect 'exit code' "$(cat "$dir/ended")" 0
+  expect_like warning "$(cat "$dir/out" "$dir/resolved")" \
+    '*hydra gives rank 1 of 2 *, as set before the batch script of Slurm job [1-9]* started: *: unset PMI_RANK PMI_SIZE *'
+}
+
 # Nobody else could be meant.
 of_one_task() {
   fresh
@@ -93,6 +104,7 @@ check_allocations() {
   check 'refused: interactive step' in_interactive_step
   check 'refused: batch script with WORLD_SIZE, not its srun' in_batch_script_with_rank
   check 'refused: batch script submitted by a step, not its srun' submitted_from_a_step
+  check 'a warning: batch script submitted by a rank of MPICH' submitted_from_a_rank_of_mpich
   check 'not refused: batch script of one task' of_one_task
   check 'refused: batch script of one task with RANK=4 of 4' of_one_task_with_a_rank_outside_of_its_world
 }
