@@ -8,6 +8,10 @@
 // order. NCCL does not compare them: a disagreement ends at the deadline, and its error names the deviating
 // ranks. `avg` of integers is rounded as NCCL does it.
 //
+// Graphs: an operation on a stream that captures a CUDA graph becomes part of the graph, and is over when its call returns.
+// No deadline limits the runs of the graph, and Synchronize does not wait for them. A lost peer and an error of NCCL
+// still end them.
+//
 // Errors of NCCL, of the GPU, of a peer that is lost and of a deadline are the failure of the whole group.
 // The communicators of every rank, also those made by Split, are then aborted. Streams go on, operations
 // under way leave their buffers undefined, and every later call returns the failure. If NCCL does not return

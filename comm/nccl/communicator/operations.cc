@@ -7,6 +7,24 @@
 namespace muster::nccl {
 namespace {
 
+// The calls of this thread disturb no capture of a graph.
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(CudaApi& cuda) : cuda_(cuda), changed_(Exchange()) {}
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture() {
+    if (changed_) Exchange();
+  }
+
+ private:
+  bool Exchange() { return cuda_.ExchangeCaptureMode(&mode_) == CudaResult::kSuccess; }
+
+  CudaApi& cuda_;
+  CudaCaptureMode mode_ = CudaCaptureMode::kRelaxed;
+  const bool changed_;
+};
+
 uint64_t MillisecondsSince(Clock::time_point when) {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - when).count());
@@ -47,6 +65,12 @@ CudaResult Operations::Record(CudaStream stream, CudaEvent* event) {
 CudaResult Operations::Launched(const std::vector<Ticket>& tickets, CudaStream stream) {
   const std::lock_guard lock(mutex_);
   if (Find(tickets.back()) == entries_.end()) return CudaResult::kSuccess;
+  bool capturing = false;
+  // An error is reported by the event.
+  if (cuda_->IsCapturing(stream, &capturing) == CudaResult::kSuccess && capturing) {
+    for (const Ticket ticket : tickets) Finish(Find(ticket));
+    return CudaResult::kSuccess;
+  }
   CudaEvent event = nullptr;
   const CudaResult result = Record(stream, &event);
   for (const Ticket ticket : tickets) {
@@ -79,6 +103,8 @@ bool Operations::Many() const {
 bool Operations::Sweep(CudaResult* health) {
   const std::lock_guard lock(mutex_);
   *health = CudaResult::kSuccess;
+  if (entries_.empty()) return true;
+  const RelaxedCapture relaxed(*cuda_);
   CudaEvent passed = nullptr;
   // In the order in which NCCL completes them.
   while (!entries_.empty() && entries_.front().event != nullptr) {

@@ -36,7 +36,8 @@ class Operations final : public ActivitySource {
   // `peer`, a rank of the group, for Send and Recv.
   Ticket Begin(const Call& call, Deadline deadline, Duration timeout, std::optional<int> peer);
   // Records one event behind all of a launch that went to this stream, in the order of their beginning. If that fails,
-  // they are over and the result is the reason. Nothing happens after Close: an abort may come between a launch and this.
+  // they are over and the result is the reason. If the stream captures a graph, they are over too: an event would become
+  // part of the graph. Nothing happens after Close: an abort may come between a launch and this.
   CudaResult Launched(const std::vector<Ticket>& tickets, CudaStream stream);
 
   // 64 or more: the next operation sweeps before it begins. A Sweep asks CUDA about each, and the watchdog sweeps as well.

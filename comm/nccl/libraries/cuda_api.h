@@ -28,6 +28,9 @@ enum class CudaResult : int {
   kNotReady = 600,
 };
 
+// cudaStreamCaptureMode.
+enum class CudaCaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
+
 using CudaStream = ::CUstream_st*;
 using CudaEvent = ::CUevent_st*;
 
@@ -73,6 +76,11 @@ class CudaApi {
   [[nodiscard]] virtual CudaResult DestroyEvent(CudaEvent event) = 0;
   [[nodiscard]] virtual CudaResult RecordEvent(CudaEvent event, CudaStream stream) = 0;
   [[nodiscard]] virtual CudaResult QueryEvent(CudaEvent event) = 0;  // kSuccess or kNotReady
+
+  // Of a graph. With kRelaxed this thread's other calls disturb no capture, in any thread; a thread begins with kGlobal.
+  // Returns the mode before in *mode.
+  [[nodiscard]] virtual CudaResult ExchangeCaptureMode(CudaCaptureMode* mode) = 0;
+  [[nodiscard]] virtual CudaResult IsCapturing(CudaStream stream, bool* capturing) = 0;
 
   // Between any two kinds of memory, in the stream; of pageable host memory also the caller may wait.
   [[nodiscard]] virtual CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) = 0;

@@ -13,6 +13,7 @@ static_assert(static_cast<int>(CudaResult::kUnloading) == cudaErrorCudartUnloadi
 static_assert(static_cast<int>(CudaResult::kInsufficientDriver) == cudaErrorInsufficientDriver);
 static_assert(static_cast<int>(CudaResult::kNoDevice) == cudaErrorNoDevice);
 static_assert(static_cast<int>(CudaResult::kNotReady) == cudaErrorNotReady);
+static_assert(static_cast<int>(CudaCaptureMode::kRelaxed) == cudaStreamCaptureModeRelaxed);
 
 // cudaDeviceProp grew with almost every version; these two have never moved. The library writes its own
 // version of the structure into memory that is enough for any.
@@ -45,6 +46,9 @@ struct Functions {
   decltype(cudaEventDestroy)* destroy_event = symbols.Need("cudaEventDestroy");
   cudaError_t (*record_event)(cudaEvent_t, cudaStream_t) = symbols.Need("cudaEventRecord");
   decltype(cudaEventQuery)* query_event = symbols.Need("cudaEventQuery");
+  decltype(cudaThreadExchangeStreamCaptureMode)* exchange_mode =
+      symbols.Need("cudaThreadExchangeStreamCaptureMode");
+  cudaError_t (*is_capturing)(cudaStream_t, cudaStreamCaptureStatus*) = symbols.Need("cudaStreamIsCapturing");
   cudaError_t (*copy)(void*, const void*, size_t, cudaMemcpyKind,
                       cudaStream_t) = symbols.Need("cudaMemcpyAsync");
   cudaError_t (*allocate_on)(void**, size_t, cudaStream_t) = symbols.Need("cudaMallocAsync");
@@ -104,6 +108,19 @@ class CudaLibrary final : public CudaApi {
     return Of(f_.record_event(event, stream));
   }
   CudaResult QueryEvent(CudaEvent event) override { return Of(f_.query_event(event)); }
+
+  CudaResult ExchangeCaptureMode(CudaCaptureMode* mode) override {
+    auto theirs = static_cast<cudaStreamCaptureMode>(*mode);
+    const CudaResult result = Of(f_.exchange_mode(&theirs));
+    *mode = static_cast<CudaCaptureMode>(theirs);
+    return result;
+  }
+  CudaResult IsCapturing(CudaStream stream, bool* capturing) override {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const CudaResult result = Of(f_.is_capturing(stream, &status));
+    *capturing = status != cudaStreamCaptureStatusNone;
+    return result;
+  }
 
   CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) override {
     return Of(f_.copy(to, from, bytes, cudaMemcpyDefault, stream));

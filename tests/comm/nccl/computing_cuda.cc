@@ -59,12 +59,15 @@ struct CUevent_st {
   };
   std::shared_ptr<Marks> marks = std::make_shared<Marks>();
   int device = 0;
+  std::atomic<bool> captured = false;
 };
 
 namespace muster::nccl {
 namespace {
 
 constexpr CudaResult kInvalidHandle{400};
+constexpr CudaResult kCaptureUnsafe{900};
+constexpr CudaResult kCapturedEvent{907};
 
 std::atomic<uint64_t> made = 0;
 
@@ -148,7 +151,33 @@ CudaResult ComputingCuda::DestroyEvent(CudaEvent event) {
   return CudaResult::kSuccess;
 }
 
+CudaCaptureMode& ComputingCuda::capture_mode() const {
+  thread_local std::map<uint64_t, CudaCaptureMode> mode_of;
+  return mode_of[number_];
+}
+
+CudaResult ComputingCuda::ExchangeCaptureMode(CudaCaptureMode* mode) {
+  std::swap(*mode, capture_mode());
+  return CudaResult::kSuccess;
+}
+
+CudaResult ComputingCuda::IsCapturing(CudaStream stream, bool* capturing) {
+  *capturing = stream != nullptr && stream == capturing_;
+  return CudaResult::kSuccess;
+}
+
+void ComputingCuda::BeginCapture(CudaStream stream) {
+  capture_broken_ = false;
+  capturing_ = stream;
+}
+
+bool ComputingCuda::EndCapture(CudaStream) {
+  capturing_ = nullptr;
+  return !capture_broken_;
+}
+
 CudaResult ComputingCuda::RecordEvent(CudaEvent event, CudaStream stream) {
+  event->captured = stream != nullptr && stream == capturing_;
   if (event->device != StreamOf(stream)->device) return kInvalidHandle;
   const uint64_t mark = ++event->marks->recorded;
   Enqueue(stream, [marks = event->marks, mark] { marks->reached = mark; });
@@ -157,6 +186,11 @@ CudaResult ComputingCuda::RecordEvent(CudaEvent event, CudaStream stream) {
 
 CudaResult ComputingCuda::QueryEvent(CudaEvent event) {
   if (const int broken = broken_; broken != 0) return CudaResult{broken};
+  if (event->captured) return kCapturedEvent;
+  if (capturing_ != nullptr && capture_mode() == CudaCaptureMode::kGlobal) {
+    capture_broken_ = true;
+    return kCaptureUnsafe;
+  }
   return event->marks->reached == event->marks->recorded ? CudaResult::kSuccess : CudaResult::kNotReady;
 }
 

@@ -49,6 +49,8 @@ class ComputingCuda final : public CudaApi {
   CudaResult DestroyEvent(CudaEvent event) override;
   CudaResult RecordEvent(CudaEvent event, CudaStream stream) override;
   CudaResult QueryEvent(CudaEvent event) override;
+  CudaResult ExchangeCaptureMode(CudaCaptureMode* mode) override;
+  CudaResult IsCapturing(CudaStream stream, bool* capturing) override;
   CudaResult Copy(void* to, const void* from, size_t bytes, CudaStream stream) override;
   CudaResult AllocateOn(void** memory, size_t bytes, CudaStream stream) override;
   CudaResult FreeOn(void* memory, CudaStream stream) override;
@@ -57,6 +59,10 @@ class ComputingCuda final : public CudaApi {
   CudaResult CreateStream(CudaStream* stream);
   CudaResult DestroyStream(CudaStream stream);
   CudaResult Synchronize(CudaStream stream);  // BLOCKS
+  // In the global mode. Work that is queued meanwhile runs, other than on a GPU; events are captured.
+  void BeginCapture(CudaStream stream);
+  // False: a call, in any thread, has broken the capture.
+  bool EndCapture(CudaStream stream);
   CudaResult Allocate(void** memory, size_t bytes);
   CudaResult Free(void* memory);
 
@@ -65,6 +71,7 @@ class ComputingCuda final : public CudaApi {
   // Of each thread, as CUDA's: 0 until it is set.
   int& current() const;
   CudaStream StreamOf(CudaStream stream);
+  CudaCaptureMode& capture_mode() const;
 
   struct Block {
     size_t bytes = 0;
@@ -75,6 +82,8 @@ class ComputingCuda final : public CudaApi {
   std::map<int, CudaStream> default_streams_;
   std::atomic<int> events_ = 0;
   std::atomic<int> broken_ = 0;
+  std::atomic<CudaStream> capturing_ = nullptr;
+  std::atomic<bool> capture_broken_ = false;
 };
 
 }  // namespace muster::nccl

@@ -100,6 +100,14 @@ int cudaEventRecord(muster::nccl::CudaEvent event, muster::nccl::CudaStream stre
   return Of(Cuda().RecordEvent(event, stream));
 }
 int cudaEventQuery(muster::nccl::CudaEvent event) { return Of(Cuda().QueryEvent(event)); }
+int cudaThreadExchangeStreamCaptureMode(muster::nccl::CudaCaptureMode* mode) {
+  return Of(Cuda().ExchangeCaptureMode(mode));
+}
+int cudaStreamIsCapturing(muster::nccl::CudaStream stream, int* status) {
+  bool capturing = false;
+  const int result = Of(Cuda().IsCapturing(stream, &capturing));
+  return *status = capturing ? 1 : 0, result;
+}
 
 int cudaStreamCreateWithFlags(muster::nccl::CudaStream* stream, unsigned) {
   return Of(Cuda().CreateStream(stream));

@@ -177,5 +177,34 @@ TEST_F(OperationsTest, TellWhatTheGpuReports) {
   EXPECT_EQ(health, CudaResult{700});
 }
 
+// A stream may be capturing a graph: in any thread, in CUDA's global mode.
+TEST_F(OperationsTest, BreakNoCaptureWhenAskedFor) {
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
+  CudaStream other = nullptr;
+  ASSERT_EQ(cuda_->CreateStream(&other), CudaResult::kSuccess);
+  cuda_->BeginCapture(other);
+  Drain();
+  EXPECT_TRUE(Sweep());
+  EXPECT_TRUE(cuda_->EndCapture(other));
+  CudaCaptureMode mode = CudaCaptureMode::kThreadLocal;
+  EXPECT_EQ(cuda_->ExchangeCaptureMode(&mode), CudaResult::kSuccess);
+  EXPECT_EQ(mode, CudaCaptureMode::kGlobal) << "the thread's mode is the user's";
+  EXPECT_EQ(cuda_->DestroyStream(other), CudaResult::kSuccess);
+}
+
+TEST_F(OperationsTest, ThatACaptureTakesAreOver) {
+  cuda_->BeginCapture(stream_);
+  const Deadline deadline = Deadline::After(std::chrono::milliseconds(1));
+  const auto ticket = operations_.Begin(AllReduce(1), deadline, {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
+  EXPECT_TRUE(Sweep());
+  EXPECT_TRUE(cuda_->EndCapture(stream_));
+  EXPECT_EQ(cuda_->events(), 0);
+  while (!deadline.Expired()) continue;
+  EXPECT_FALSE(operations_.FindOverdue());
+  EXPECT_FALSE(operations_.Look().active);
+}
+
 }  // namespace
 }  // namespace muster::nccl
