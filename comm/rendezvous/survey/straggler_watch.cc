@@ -11,6 +11,7 @@ namespace {
 constexpr uint64_t kLongestPause = uint64_t{10} * 60 * 1000;
 constexpr Duration kMargin = std::chrono::milliseconds(100);
 constexpr Duration kSecondLookAfter = std::chrono::seconds(2);
+constexpr Duration kShortestRetry = std::chrono::seconds(1);
 
 std::string NameOf(const WaitingCall& call) {
   const int peer = call.call.collective || call.call.waiting_for.empty() ? -1 : call.call.waiting_for.front();
@@ -57,8 +58,14 @@ void StragglerWatch::AskNow() {
 void StragglerWatch::Take(const std::vector<RankReport>& reports) {
   asking_ = false;
   const std::vector<WaitingCall> calls = FindWaitingCalls(reports, after_);
-  Note(calls);
   Duration pause = Duration::max();
+  if (Note(calls, Missing(reports))) {
+    const Duration shortest = std::max(kShortestRetry, after_ / 2);
+    const Duration longest = std::max<Duration>(shortest, std::chrono::milliseconds(kLongestPause));
+    pause = retry_ = std::clamp(2 * retry_, shortest, longest);
+  } else {
+    retry_ = Duration::zero();
+  }
   for (const WaitingCall& call : calls) {
     if (call.left.empty()) {
       pause = std::min(pause, Report(call));
@@ -73,19 +80,42 @@ void StragglerWatch::Take(const std::vector<RankReport>& reports) {
   if (std::exchange(ask_again_, false)) OnLate();
 }
 
-void StragglerWatch::Note(const std::vector<WaitingCall>& calls) {
+std::set<int> StragglerWatch::Missing(const std::vector<RankReport>& reports) {
+  std::set<int> missing;
+  for (const RankReport& report : reports) {
+    // Its supervisor reports a program that does not answer.
+    const bool program = report.state == RankState::kProgram || report.state == RankState::kOwnGroup;
+    if (report.state == RankState::kInGroup || !report.operations.empty()) {
+      seen_.insert(report.rank);
+    } else if (report.state == RankState::kSilent || (program && seen_.contains(report.rank))) {
+      missing.insert(report.rank);
+    }
+  }
+  return missing;
+}
+
+bool StragglerWatch::Note(const std::vector<WaitingCall>& calls, const std::set<int>& missing) {
+  bool may_continue = calls.empty() && !missing.empty();
   std::map<std::string, Known> known;
   for (const WaitingCall& call : calls) {
     const std::string name = NameOf(call);
     const Known& before = known_[name];
     Known& now = known[name];
     now.next = before.next;
+    now.waiting = call.waiting;
     for (const int rank : call.left) {
       const auto found = before.left.find(rank);
       now.left[rank] = found != before.left.end() ? found->second : Clock::now();
     }
   }
+  const auto is_missing = [&](int rank) { return missing.contains(rank); };
+  for (auto& [name, before] : known_) {
+    if (known.contains(name) || std::ranges::none_of(before.waiting, is_missing)) continue;
+    known[name] = std::move(before);
+    may_continue = true;
+  }
   known_ = std::move(known);
+  return may_continue;
 }
 
 std::vector<int> StragglerWatch::GoneFor(const WaitingCall& call) const {

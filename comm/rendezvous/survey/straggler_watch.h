@@ -4,7 +4,8 @@
 // notice later: its data is on the way, or its state is written once a second only.
 //
 // One line for each operation, when it has waited for `after`, and again each time the wait has doubled (at
-// most ten minutes later). Sends no survey while no rank waits long.
+// most ten minutes later). Sends no survey while no rank waits long and all have reported. A rank reports only once that it
+// waits long: if its report, or each sign of such a wait, is missing in a survey, another survey follows.
 //
 // Runs on one EventLoop; nothing blocks.
 #pragma once
@@ -12,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,7 +41,8 @@ class StragglerWatch {
 
  private:
   struct Known {
-    uint64_t next = 0;  // the wait at which it is logged again, milliseconds
+    uint64_t next = 0;         // the wait at which it is logged again, milliseconds
+    std::vector<int> waiting;  // the ranks in it
     std::map<int, Clock::time_point>
         left;  // ranks that have left and are waited for, and since when that is known
   };
@@ -47,7 +50,10 @@ class StragglerWatch {
   void AskIn(Duration delay);
   void AskNow();
   void Take(const std::vector<RankReport>& reports);
-  void Note(const std::vector<WaitingCall>& calls);
+  // The ranks of the group without a report of their operations.
+  std::set<int> Missing(const std::vector<RankReport>& reports);
+  // Whether a call may continue that this survey did not find. A known one is kept.
+  bool Note(const std::vector<WaitingCall>& calls, const std::set<int>& missing);
   // The pause before the next survey.
   Duration Report(const WaitingCall& call);
   // The ranks of call.left for which an earlier survey has found the same.
@@ -59,6 +65,8 @@ class StragglerWatch {
   Ask ask_;
   OnHopeless on_hopeless_;
   std::map<std::string, Known> known_;  // by operation
+  std::set<int> seen_;                  // ranks that have reported as part of the group
+  Duration retry_{};                    // the last pause because of missing reports
   bool asking_ = false;
   bool ask_again_ = false;  // a rank was late meanwhile
   Clock::time_point last_asked_{};

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_loop.h"
 
@@ -21,6 +23,9 @@ class StragglerWatchTest : public testing::Test {
     reports[0].state = reports[1].state = RankState::kInGroup;
     reports[1].rank = 1;
     reports[0].operations = {{kWorldCommunicator, true, true, "Barrier", 2, "", 100, {1}}};
+    Start();
+  }
+  void Start() {
     watch = std::make_unique<StragglerWatch>(
         *loop, roster, milliseconds(50),
         [this](StragglerWatch::OnReports then) {
@@ -97,6 +102,51 @@ TEST_F(StragglerWatchTest, WhoHasLeftMayHaveDoneItsPart) {
   ASSERT_TRUE(loop.Until([&] { return asked >= 3; }));
   loop.Settle();
   EXPECT_THAT(hopeless, testing::IsEmpty());
+}
+
+// The rank that waits reports that only once, and one survey without its report must not be the last.
+TEST_F(StragglerWatchTest, AMissingReportOfTheRankThatWaitsEndsNothing) {
+  const RankReport waits = reports[0];
+  for (const RankState state : {RankState::kSilent, RankState::kProgram}) {
+    Start();
+    asked = 0;
+    hopeless.clear();
+    reports[0] = waits;
+    reports[1].state = RankState::kLeft;
+    watch->OnLate();
+    ASSERT_TRUE(loop.Until([&] { return asked == 1; }));
+    loop.Settle();
+    reports[0].state = state;
+    reports[0].operations.clear();
+    ASSERT_TRUE(loop.Until([&] { return asked == 2; }));
+    loop.Settle();
+    reports[0] = waits;
+    ASSERT_TRUE(loop.Until([&] { return hopeless == std::vector<int>{1}; }));
+    EXPECT_EQ(asked, 3) << "the first survey counts";
+  }
+}
+
+TEST_F(StragglerWatchTest, AnIncompleteFirstSurveyIsRepeated) {
+  const LogCapture log;
+  const RankReport waits = std::exchange(reports[0], {});
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return asked == 1; }));
+  loop.Settle();
+  reports[0] = waits;
+  ASSERT_TRUE(loop.Until([&] { return log.Has("Barrier #2"); }));
+  reports[0].operations[0].active = false;
+  ASSERT_TRUE(loop.Until([&] { return asked == 3; }));
+  loop.For(milliseconds(1200));
+  EXPECT_EQ(asked, 3) << "all have reported, and no rank waits";
+}
+
+TEST_F(StragglerWatchTest, AProgramThatIsNotInTheGroupIsNotMissing) {
+  reports[0].operations.clear();
+  reports[1].state = RankState::kProgram;
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return asked == 1; }));
+  loop.For(milliseconds(1200));
+  EXPECT_EQ(asked, 1);
 }
 
 }  // namespace
