@@ -145,12 +145,17 @@ Deadline Operations::Last() const {
   return last;
 }
 
+size_t Operations::Shown() const {
+  const auto launching = std::ranges::find(entries_, nullptr, &Entry::event);
+  return launching == entries_.end() ? 0 : static_cast<size_t>(launching - entries_.begin());
+}
+
 bool Operations::HasNewLate(Duration after) {
   const std::lock_guard lock(mutex_);
-  if (entries_.empty() || entries_.front().late || after <= Duration::zero()) return false;
-  if (Clock::now() - entries_.front().began < after) return false;
-  entries_.front().late = true;
-  return true;
+  if (entries_.empty() || after <= Duration::zero()) return false;
+  Entry& shown = entries_[Shown()];
+  if (shown.late || Clock::now() - shown.began < after) return false;
+  return shown.late = true;
 }
 
 void Operations::Close() {
@@ -167,9 +172,7 @@ void Operations::Close() {
 OperationState Operations::Look() const {
   const std::lock_guard lock(mutex_);
   if (!entries_.empty()) {
-    // Those before one that is being launched may be done: no Sweep comes meanwhile. This rank has done its part of them.
-    const auto launching = std::ranges::find(entries_, nullptr, &Entry::event);
-    const Entry& shown = launching == entries_.end() ? entries_.front() : *launching;
+    const Entry& shown = entries_[Shown()];
     OperationState state = socket::StateOf(shown.call);
     state.active = true;
     state.milliseconds = MillisecondsSince(shown.began);

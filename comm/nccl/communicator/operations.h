@@ -51,7 +51,7 @@ class Operations final : public ActivitySource {
   Deadline Next() const;
   // The latest deadline of all; a past one if there is none.
   Deadline Last() const;
-  // True if an operation has waited for `after` that was not counted before; it is counted now.
+  // True if the operation that Look shows has waited for `after` and was not counted before; it is counted now.
   bool HasNewLate(Duration after);
   // Removes all of them, and frees the events. Later operations are never launched.
   void Close();
@@ -72,6 +72,9 @@ class Operations final : public ActivitySource {
   };
 
   std::deque<Entry>::iterator Find(Ticket ticket);
+  // The first one that is being launched, else the first: those before may be done, as no Sweep comes during a launch,
+  // and this rank has done its part of them.
+  size_t Shown() const;
   // Behind all that is in the stream now.
   CudaResult Record(CudaStream stream, CudaEvent* event);
   void Finish(const std::deque<Entry>::iterator& entry);

@@ -168,6 +168,19 @@ TEST_F(OperationsTest, AreCountedAsLateOnce) {
   EXPECT_FALSE(operations_.HasNewLate(Duration(1)));
 }
 
+// A survey sees only the one that is shown, and takes it for at work until it is old enough.
+TEST_F(OperationsTest, AreCountedAsLateByTheOneThatIsShown) {
+  const Duration after = std::chrono::milliseconds(5);
+  const auto launched = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched({launched}, stream_), CudaResult::kSuccess);
+  const Deadline late = Deadline::After(after);
+  while (!late.Expired()) continue;
+  operations_.Begin(AllReduce(2), Deadline::Never(), {}, std::nullopt);
+  while (!operations_.HasNewLate(after)) continue;
+  EXPECT_GE(operations_.Look().milliseconds, 5u);
+  EXPECT_FALSE(operations_.HasNewLate(after));
+}
+
 TEST_F(OperationsTest, TellWhatTheGpuReports) {
   const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
   EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
