@@ -35,11 +35,6 @@ bool LiveComm::out_of_reach() const {
   return making_ && !begun();
 }
 
-bool LiveComm::InCall() {
-  const std::unique_lock lock(calls_, std::try_to_lock);
-  return !lock;
-}
-
 NcclComm LiveComm::Present() const {
   const std::lock_guard state(state_);
   return taken_ ? nullptr : Written();

@@ -42,8 +42,8 @@ class LiveComm {
     const NcclComm comm = Present();
     return comm == nullptr ? NcclResult::kInvalidUsage : function(comm);
   }
-  // Make or Call is under way.
-  bool InCall();
+  // Owns its lock if neither Make nor Call is under way; as long as it does, they wait.
+  std::unique_lock<std::mutex> HoldCalls() { return std::unique_lock(calls_, std::try_to_lock); }
   // Its state (NcclApi::AsyncError): kInProgress while it is made, and if it was taken.
   NcclResult State() const;
 

@@ -134,7 +134,9 @@ std::optional<Operations::Overdue> Operations::FindOverdue(bool unlaunched) cons
 Deadline Operations::Next() const {
   const std::lock_guard lock(mutex_);
   Deadline next = Deadline::Never();
-  for (const Entry& entry : entries_) next = next.EarlierOf(entry.deadline);
+  for (const Entry& entry : entries_) {
+    if (!entry.deadline.Expired()) next = next.EarlierOf(entry.deadline);
+  }
   return next;
 }
 

@@ -47,7 +47,7 @@ class Operations final : public ActivitySource {
   // Of those left after the last Sweep: the first one whose deadline has passed. `unlaunched`: of those only that are
   // being launched, if there was no Sweep.
   std::optional<Overdue> FindOverdue(bool unlaunched = false) const;
-  // When the next one is over.
+  // The next deadline that has not passed.
   Deadline Next() const;
   // The latest deadline of all; a past one if there is none.
   Deadline Last() const;

@@ -96,7 +96,7 @@ bool Watchdog::Remove(const std::shared_ptr<LiveComm>& comm) {
   return !ended_;
 }
 
-std::vector<std::shared_ptr<LiveComm>> Watchdog::comms() const {
+Watchdog::Comms Watchdog::comms() const {
   const std::lock_guard lock(mutex_);
   return comms_;
 }
@@ -126,30 +126,48 @@ void Watchdog::Sleep() {
 
 std::optional<Error> Watchdog::Look() {
   if (std::optional<Error> failure = core_->group.failure()) return failure;
-  for (const auto& comm : comms()) {
-    if (std::optional<Error> error = LookAt(*comm)) return FailWithCause(*core_, *error);
+  const Comms all = comms();
+  for (const auto& comm : all) {
+    if (std::optional<Error> error = StateOf(*comm)) return FailWithCause(*core_, *error);
+  }
+  CudaResult health = CudaResult::kSuccess;
+  const bool swept = Sweep(all, &health);
+  if (health != CudaResult::kSuccess) {
+    return FailWithCause(*core_, {Code::kSystem, fmt::format("the GPU failed on {}: {}", self(),
+                                                             core_->cuda->Explain(health))});
+  }
+  ActivityTable& activity = core_->group.activity();
+  for (const auto& comm : all) {
+    Operations& operations = *comm->operations();
+    if (const auto overdue = operations.FindOverdue(!swept)) {
+      return FailWithCause(*core_, TooLate(*comm, *overdue));
+    }
+    if (operations.HasNewLate(activity.straggler_after())) activity.ReportLate();
   }
   return std::nullopt;
 }
 
-std::optional<Error> Watchdog::LookAt(LiveComm& comm) {
-  const Group& group = core_->group;
-  const std::string self = DescribeRank(group.roster(), group.rank());
+std::string Watchdog::self() const { return DescribeRank(core_->group.roster(), core_->group.rank()); }
+
+std::optional<Error> Watchdog::StateOf(const LiveComm& comm) const {
   const NcclResult state = comm.State();
-  if (state != NcclResult::kSuccess && state != NcclResult::kInProgress) {
-    return Error{Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core_->nccl, state))};
+  if (state == NcclResult::kSuccess || state == NcclResult::kInProgress) return std::nullopt;
+  return Error{Code::kSystem, fmt::format("NCCL failed on {}: {}", self(), ExplainNccl(*core_->nccl, state))};
+}
+
+// CUDA may make this thread wait for a call of another one in NCCL, on any communicator. No call begins meanwhile.
+bool Watchdog::Sweep(const Comms& all, CudaResult* health) {
+  std::vector<std::unique_lock<std::mutex>> held;
+  for (const auto& comm : all) {
+    if (!held.emplace_back(comm->HoldCalls())) return false;
   }
-  // CUDA may make this thread wait for what another one does in NCCL.
-  const bool in_call = comm.InCall();
-  CudaResult health = CudaResult::kSuccess;
-  if (!in_call) comm.operations()->Sweep(&health);
-  if (health != CudaResult::kSuccess) {
-    return Error{Code::kSystem, fmt::format("the GPU failed on {}: {}", self, core_->cuda->Explain(health))};
+  // A further one is made by a call on one of these.
+  if (comms() != all) return false;
+  for (const auto& comm : all) {
+    comm->operations()->Sweep(health);
+    if (*health != CudaResult::kSuccess) break;
   }
-  if (const auto overdue = comm.operations()->FindOverdue(in_call)) return TooLate(comm, *overdue);
-  ActivityTable& activity = core_->group.activity();
-  if (comm.operations()->HasNewLate(activity.straggler_after())) activity.ReportLate();
-  return std::nullopt;
+  return true;
 }
 
 Error Watchdog::TooLate(const LiveComm& comm, const Operations::Overdue& overdue) const {
@@ -157,14 +175,13 @@ Error Watchdog::TooLate(const LiveComm& comm, const Operations::Overdue& overdue
   const std::string waiting = missing.empty() ? "" : ": waiting for " + missing;
   return {Code::kDeadline,
           fmt::format("{} of NCCL did not finish within {} on {}{}", Describe(overdue.call),
-                      FormatDuration(overdue.timeout),
-                      DescribeRank(core_->group.roster(), core_->group.rank()), waiting),
+                      FormatDuration(overdue.timeout), self(), waiting),
           "look at what that rank is doing, or raise timeouts.collective"};
 }
 
 void Watchdog::End(const Error& error) {
   core_->broken.Set(error);
-  std::vector<std::shared_ptr<LiveComm>> all;
+  Comms all;
   {
     const std::lock_guard lock(mutex_);
     all.swap(comms_);

@@ -36,6 +36,8 @@ class Watchdog {
   void Wake();
 
  private:
+  using Comms = std::vector<std::shared_ptr<LiveComm>>;
+
   Watchdog(std::shared_ptr<NcclCore> core, UniqueFd wake) : core_(std::move(core)), wake_(std::move(wake)) {}
 
   void Run();
@@ -46,15 +48,18 @@ class Watchdog {
   void Sleep();
   // The error that ends the group; absent without one.
   std::optional<Error> Look();
-  std::optional<Error> LookAt(LiveComm& comm);
+  std::string self() const;
+  std::optional<Error> StateOf(const LiveComm& comm) const;
+  // The operations of all. False: not, because a call of NCCL is under way. *health as Operations::Sweep has it.
+  bool Sweep(const Comms& all, CudaResult* health);
   Error TooLate(const LiveComm& comm, const Operations::Overdue& overdue) const;
   void End(const Error& error);
-  std::vector<std::shared_ptr<LiveComm>> comms() const;
+  Comms comms() const;
 
   const std::shared_ptr<NcclCore> core_;
   const UniqueFd wake_;
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<LiveComm>> comms_;
+  Comms comms_;
   bool ended_ = false;     // all are aborted
   bool finished_ = false;  // all have been aborted
   std::condition_variable finished_changed_;

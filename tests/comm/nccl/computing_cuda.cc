@@ -184,7 +184,16 @@ CudaResult ComputingCuda::RecordEvent(CudaEvent event, CudaStream stream) {
   return CudaResult::kSuccess;
 }
 
+void ComputingCuda::BlockQueries(std::shared_future<void> open) {
+  const std::lock_guard lock(mutex_);
+  queries_open_ = std::move(open);
+}
+
 CudaResult ComputingCuda::QueryEvent(CudaEvent event) {
+  std::unique_lock lock(mutex_);
+  const std::shared_future<void> open = queries_open_;
+  lock.unlock();
+  if (open.valid()) open.wait();
   if (const int broken = broken_; broken != 0) return CudaResult{broken};
   if (event->captured) return kCapturedEvent;
   if (capturing_ != nullptr && capture_mode() == CudaCaptureMode::kGlobal) {

@@ -301,6 +301,7 @@ NcclResult ComputingNccl::Connect(NcclComm comm) {
   {
     const std::lock_guard lock(fabric_->mutex);
     never = fabric_->never_connects.contains(rank_);
+    if (never && fabric_->waits_for_abort) fabric_->waits_for_abort();
   }
   if (never) return WaitForAbort(comm);
   if (!fabric_->connects || std::exchange(comm->connected, true)) return NcclResult::kSuccess;

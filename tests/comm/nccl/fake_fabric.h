@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,6 +64,7 @@ class FakeFabric {
   std::set<int> never_through;                // its own start alone
   std::set<int> never_splits;                 // the part is there, and starts for ever
   std::set<int> never_connects;               // its launches wait for ever
+  std::function<void()> waits_for_abort;      // called by such a launch
   std::set<int> blocks_in_start;              // the call itself does not come back before Release
   std::map<int, std::string> draws_no_id;     // NCCL's last error
   std::map<int, std::string> fails_at_start;  // the same; after those of loses_a_peer_at_start

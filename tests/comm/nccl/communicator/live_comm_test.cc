@@ -69,11 +69,11 @@ TEST_F(LiveCommTest, ItsStateAndItselfAreHadDuringACall) {
   });
   begun.get_future().wait();
   EXPECT_EQ(live_.State(), NcclResult::kSuccess);
-  EXPECT_TRUE(live_.InCall());
+  EXPECT_FALSE(live_.HoldCalls());
   EXPECT_NE(live_.Take(), nullptr);
   end.set_value();
   live_.AwaitCall();
-  EXPECT_FALSE(live_.InCall());
+  EXPECT_TRUE(live_.HoldCalls());
   caller.join();
 }
 

@@ -131,6 +131,7 @@ TEST_F(OperationsTest, AreOverdueWhenTheirDeadlineHasPassed) {
   ASSERT_TRUE(overdue);
   EXPECT_EQ(overdue->call, AllReduce(2));
   EXPECT_EQ(overdue->timeout, timeout);
+  EXPECT_EQ(operations_.Next(), Deadline::Never()) << "a thread that cannot end it now need not wake";
 }
 
 TEST_F(OperationsTest, SayWhenTheLastOfThemIsOver) {

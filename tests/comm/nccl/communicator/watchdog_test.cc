@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -199,6 +201,39 @@ TEST(NcclLaunch, ThatHangsNamesNoneOfTheRanksThatAreInIt) {
                 testing::MatchesRegex("AllReduce #2 f32.8. of NCCL did not finish within 1s on rank [01] on "
                                       "gpu01: waiting for rank 2 .gpu02., last seen in AllReduce #1"));
   }
+}
+
+// CUDA may let no other thread proceed during a call of NCCL, on any communicator.
+TEST(NcclLaunch, ThatHangsEndsWithoutAQueryOfAnotherCommunicator) {
+  std::promise<void> open;
+  NcclWorld world(socket::BlockLayout({2}), kBare);
+  std::vector<std::unique_ptr<Communicator>> parts(2);
+  world.Run([&](Communicator& c) {
+    auto part = c.Split(0, 0);
+    ASSERT_TRUE(part) << part.error().message;
+    parts[static_cast<size_t>(c.rank())] = *std::move(part);
+  });
+  const OnDevice data(world.cuda(0), 8);
+  const CallOptions options = {.timeout = seconds(1), .stream = data.stream()};
+  const CallOptions patient = {.timeout = std::chrono::minutes(2), .stream = data.stream()};
+  const Buffer buffer = data.buffer();
+  ASSERT_EQ(socket::MessageOf(parts[0]->AllReduce(buffer, buffer, ReduceOp::kSum, patient)), "");
+  {
+    const std::lock_guard lock(world.fabric().mutex);
+    world.fabric().never_connects.insert(0);
+    // This rank is now in a call.
+    world.fabric().waits_for_abort = [&] { world.cuda(0).BlockQueries(open.get_future().share()); };
+  }
+  std::thread last_resort([&] {
+    pollfd failed{world.group(0).failure_fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&failed, 1, 20'000), 1) << "no deadline was kept";
+    open.set_value();
+  });
+  const std::string message =
+      socket::MessageOf(world.at(0).AllReduce(buffer, buffer, ReduceOp::kSum, options));
+  EXPECT_THAT(message, testing::StartsWith("AllReduce #1 f32[8] of NCCL did not finish within 1s on rank 0"));
+  last_resort.join();
+  parts.clear();
 }
 
 // The part that was starting has no owner yet, and is aborted too.
