@@ -139,11 +139,16 @@ void RootSearch::After(Duration pause, std::function<void()> step) {
 
 // Delayed: after a short outage the name service is up again by then.
 void RootSearch::LookElsewhere(const std::string& host) {
-  if (!where_.elsewhere || !sought_elsewhere_.insert(host).second) return;
+  if (!where_.elsewhere || !std::exchange(sought_elsewhere_[host].due, false)) return;
   After(kAfterFailure + Stagger(where_.crowd), [this, host] {
     const auto found = std::make_shared<std::vector<net::SocketAddress>>();
     elsewhere_.Run([found, host, elsewhere = where_.elsewhere] { *found = elsewhere(host); },
-                   [this, found] { OnAddresses(*found); });
+                   [this, found, host] {
+                     if (!found->empty()) return OnAddresses(*found);
+                     Elsewhere& sought = sought_elsewhere_[host];
+                     sought.pause = std::max(2 * sought.pause, where_.elsewhere_again);
+                     After(sought.pause, [&sought] { sought.due = true; });
+                   });
   });
 }
 

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,10 +26,11 @@ class RootSearch : public RootFinder {
     std::vector<uint16_t> ports;
     // If set: called once if one of the hosts turns out to be this machine. Must not destroy the search.
     std::function<void()> on_own_host = nullptr;
-    // For a host whose name does not resolve, or only to this machine. If set: called once per host, off the
-    // loop; may block. `crowd`: the number of processes that may do this now, so that they can spread their
-    // calls.
+    // For a host whose name does not resolve, or only to this machine. If set: called off the loop; may block.
+    // After an empty answer it is called again, after a pause that doubles. `crowd`: the number of processes
+    // that may do this now, so that they can spread their calls.
     std::function<std::vector<net::SocketAddress>(const std::string& host)> elsewhere = nullptr;
+    Duration elsewhere_again = std::chrono::seconds(10);  // the first such pause
     size_t crowd = 1;
     Duration look_up_again = std::chrono::seconds(5);  // after an answer; longer for many hosts or a crowd
     // Tried as well if the root is not found soon at the ports above.
@@ -46,6 +47,11 @@ class RootSearch : public RootFinder {
   std::optional<Error> rejection() const override { return dialer_.rejection(); }
 
  private:
+  struct Elsewhere {
+    bool due = true;  // false: under way, answered, or in a pause
+    Duration pause{};
+  };
+
   void LookUp(const std::string& host);
   void LookElsewhere(const std::string& host);
   void OnAddresses(std::vector<net::SocketAddress> addresses);
@@ -55,8 +61,8 @@ class RootSearch : public RootFinder {
   Where where_;
   net::ThreadWorker names_;
   net::ThreadWorker elsewhere_;
-  std::set<std::string> sought_elsewhere_;
-  std::vector<net::SocketAddress> addresses_;  // of all hosts, without a port
+  std::map<std::string, Elsewhere> sought_elsewhere_;  // by host
+  std::vector<net::SocketAddress> addresses_;          // of all hosts, without a port
   std::optional<std::vector<uint16_t>> further_ports_;
   RootDialer dialer_;
   std::string name_problem_;

@@ -79,6 +79,21 @@ TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
   EXPECT_EQ(*asked, 1);
 }
 
+// A scheduler that is busy answers nothing.
+TEST_F(RootSearchTest, AnEmptyAnswerFromElsewhereIsNotTheLast) {
+  const uint16_t port = RootListensAt("127.0.0.3");
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  RootSearch::Where where{{"no such host"}, {port}};
+  where.elsewhere = [asked](const std::string&) {
+    if (++*asked < 2) return std::vector<net::SocketAddress>{};
+    return std::vector{*net::SocketAddress::FromNumeric("127.0.0.3", 0)};
+  };
+  where.elsewhere_again = std::chrono::milliseconds(50);
+  Search(std::move(where));
+  ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
+  EXPECT_EQ(*asked, 2);
+}
+
 TEST_F(RootSearchTest, ANameThatLeadsToThisMachineAloneIsSoughtElsewhereToo) {
   const auto asked = std::make_shared<std::atomic<int>>(0);
   Search({{"127.0.1.1"}, {net::FreePort()}, nullptr, [asked](const std::string&) {
