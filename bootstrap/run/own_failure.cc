@@ -17,6 +17,14 @@ std::string DescribeUnlessAlone(const RunPlace& place, int rank) {
   return alone ? "" : place.Describe(rank);
 }
 
+rendezvous::Failure EndedBy(int signal, const RunPlace& place, int rank) {
+  return {{Code::kPeerLost, process::DescribeRequest(signal, DescribeUnlessAlone(place, rank))},
+          rank,
+          128 + signal,
+          "",
+          /*as_requested=*/true};
+}
+
 }  // namespace
 
 bool TimeIsUp(const rendezvous::Failure& failure) {
@@ -31,7 +39,7 @@ rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRe
                                      const EndedProgram& program, std::string stderr_tail,
                                      Clock::time_point now) {
   const auto& [rank, exit, out_of_memory] = program;
-  if (exit.ok()) return FailureOfLost(place, rank, true);
+  if (exit.ok()) return FailureOfLost(place, request, rank, true, now);
   const process::EndRequest::Verdict verdict = request.Judge(exit, now);
   if (!verdict.as_requested && exit.signal == 0 && exit.code == kTimeIsUp) {
     return {
@@ -53,7 +61,10 @@ rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRe
           verdict.as_requested};
 }
 
-rendezvous::Failure FailureOfLost(const RunPlace& place, int rank, bool exited) {
+rendezvous::Failure FailureOfLost(const RunPlace& place, const process::EndRequest& request, int rank,
+                                  bool exited, Clock::time_point now) {
+  // sys.exit(0) in a handler of SIGTERM: the others may still write what they have.
+  if (const std::optional<int> signal = request.Explains(now)) return EndedBy(*signal, place, rank);
   return {{Code::kPeerLost,
            exited ? fmt::format("{} exited with 0 without leaving its group", place.Describe(rank))
                   : fmt::format("the program of {} closed its connections without leaving its group",
@@ -66,13 +77,7 @@ rendezvous::Failure FailureOfLost(const RunPlace& place, int rank, bool exited) 
 
 rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndRequest& request,
                                     Clock::time_point now) {
-  const int number = *request.Explains(now);
-  const int rank = place.own_ranks.front();
-  return {{Code::kPeerLost, process::DescribeRequest(number, DescribeUnlessAlone(place, rank))},
-          rank,
-          128 + number,
-          "",
-          /*as_requested=*/true};
+  return EndedBy(*request.Explains(now), place, place.own_ranks.front());
 }
 
 rendezvous::Failure FailureOfFiles(const Error& missing) {

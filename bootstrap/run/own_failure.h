@@ -23,8 +23,9 @@ struct EndedProgram {
 rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRequest& request,
                                      const EndedProgram& program, std::string stderr_tail,
                                      Clock::time_point now);
-// One that closed its connections.
-rendezvous::Failure FailureOfLost(const RunPlace& place, int rank, bool exited);
+// One that exited with 0, or closed its connections, without leaving its group; as requested if a signal explains it.
+rendezvous::Failure FailureOfLost(const RunPlace& place, const process::EndRequest& request, int rank,
+                                  bool exited, Clock::time_point now);
 // A signal while only other ranks run.
 rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndRequest& request,
                                     Clock::time_point now);

@@ -387,7 +387,9 @@ void Supervisor::OnProgramLost(int rank) {
   if (!verdict_.request().Explains(Clock::now())) plane_->AwaitFailure(rank, kExitStatusWithin);
   loop_->After(kExitStatusWithin, [this, rank] {
     const RankProgram* program = verdict_.may_report() ? programs_->Find(rank) : nullptr;
-    if (program != nullptr) Report(FailureOfLost(verdict_.place(), rank, program->exit().has_value()));
+    if (program != nullptr)
+      Report(FailureOfLost(verdict_.place(), verdict_.request(), rank, program->exit().has_value(),
+                           Clock::now()));
   });
 }
 
