@@ -30,6 +30,7 @@ def install() -> None:
         # Python's own way from here to an exit status.
         raise SystemExit(error.exit_status)
 
+    hook.of_muster = True  # type: ignore[attr-defined]
     sys.excepthook = hook
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Optional
 
 from . import _library, _waiting
@@ -48,6 +49,8 @@ INFO, WARNING, ERROR = 1, 2, 3
 
 _lock = threading.Lock()
 _process: _Process | None = None
+# An exception that no handler caught. sys.last_value has others as well: those that pytest or a console has handled.
+_failed = False
 
 
 def process() -> _Process:
@@ -57,6 +60,7 @@ def process() -> _Process:
         if _process is None:
             _process = _Process(_library.load())
             atexit.register(_at_exit)
+            _watch_for_failure()
         return _process
 
 
@@ -115,6 +119,7 @@ def init(
     here.raises(here.wait(here.library.muster_init, _library.ABI_VERSION, ctypes.byref(options), ctypes.byref(pointer)))
     if here.world is None or here.pid != os.getpid():
         here.world, here.pid = Communicator(here.library, here.wait, pointer.value, False), os.getpid()
+        _leave_at_the_end_of_a_child()
         if here.world.size == 1:
             here.wait.rest()
     return here.world
@@ -197,9 +202,50 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def _watch_for_failure() -> None:
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        global _failed
+        # A console calls it, too, and goes on. The interpreter itself does it when no code of the program is left.
+        _failed = _failed or _outermost(sys._getframe()).f_code.co_name != "<module>"
+        before(kind, error, traceback)
+
+    hook.of_muster = True  # type: ignore[attr-defined]
+    sys.excepthook = hook
+
+
+def _outermost(frame: FrameType) -> FrameType:
+    while frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def _has_failed() -> bool:
+    # A hook that has replaced this module's may not call it.
+    replaced = not getattr(sys.excepthook, "of_muster", False)
+    return _failed or (replaced and getattr(sys, "last_value", None) is not None)
+
+
+def _leave_at_the_end_of_a_child() -> None:
+    """A child that multiprocessing has forked ends without atexit."""
+    module = sys.modules.get("multiprocessing.process")
+    if module is not None and module.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, _at_exit_of_child, exitpriority=0)
+
+
+def _at_exit_of_child() -> None:
+    """An exception that ends the child is on its way now."""
+    error = sys.exc_info()[1]
+    if error is None or (isinstance(error, SystemExit) and not error.code):
+        _at_exit()
+
+
 def _at_exit() -> None:
     """A program that failed, or whose last call still waits, does not leave the group: the other ranks fail when it exits."""
-    if _process is None or _process.stuck or getattr(sys, "last_value", None) is not None:
+    if _process is None or _process.stuck or _has_failed():
         return
     _process.wait.ending = True
     try:

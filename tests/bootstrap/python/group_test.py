@@ -74,6 +74,20 @@ class Group(unittest.TestCase):
     def test_a_program_that_ends_well_leaves_its_group(self):
         self.passes("ends_well")
 
+    def test_an_exception_that_a_console_has_shown_is_no_failure(self):
+        self.passes("ends_well_after_a_console")
+
+    def test_a_child_of_multiprocessing_leaves_its_group(self):
+        for start in ("fork", "forkserver", "spawn"):
+            with self.subTest(start):
+                done = cases.launch(2, [sys.executable, os.path.join(HERE, "child_member.py"), start, "0"], TMPDIR="/tmp")
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "child 0\n" * 2, ""))
+
+    def test_a_child_that_fails_does_not_leave(self):
+        done = cases.launch(2, [sys.executable, os.path.join(HERE, "child_member.py"), "fork", "3"])
+        self.assertEqual(done.returncode, 69, done)
+        self.assertRegex(done.stderr, r"error: rank 1 on \S+ ")
+
     def test_threads_that_wait_do_not_fail_a_program_that_ends_well(self):
         for _ in range(3):
             self.passes("ends_with_threads_that_wait")

@@ -1,7 +1,10 @@
 """The program of the ranks of group_test.py: member.py FUNCTION."""
 
 import array
+import code
+import contextlib
 import ctypes
+import io
 import os
 import signal
 import sys
@@ -312,6 +315,14 @@ def interrupted_and_goes_on(comm):
 def ends_well(comm):
     """No shutdown: it comes by itself, and the end of a rank is no loss."""
     muster.barrier()
+
+
+def ends_well_after_a_console(comm):
+    """It sets sys.last_value, as pytest does."""
+    muster.barrier()
+    with contextlib.redirect_stderr(io.StringIO()):
+        code.InteractiveInterpreter().runsource("1 / 0")
+    assert isinstance(sys.last_value, ZeroDivisionError)
 
 
 def ends_with_threads_that_wait(comm):
