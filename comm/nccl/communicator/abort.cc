@@ -64,19 +64,18 @@ bool AbortAll(const NcclCore& core, const Comms& comms, const Error& cause) {
   };
   const bool leaves = std::ranges::any_of(comms, [](const auto& live) { return live->out_of_reach(); });
   const bool back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), abort);
-  for (const std::shared_ptr<LiveComm>& live : comms) live->operations()->Close();
-  if (leaves) return true;
-  if (back) {
-    LogDebug("NCCL was aborted within {}", FormatSeconds(Clock::now() - began));
-    return true;
+  // Before any call of CUDA, which may hang as well.
+  if (!back && !leaves) {
+    core.settings.end_process(
+        {Code::kPeerLost,
+         fmt::format(
+             "NCCL did not return from an abort within {}, so this process ends; why it was aborted: {}",
+             FormatDuration(limit), cause.message),
+         cause.hint});
   }
-  core.settings.end_process(
-      {Code::kPeerLost,
-       fmt::format(
-           "NCCL did not return from an abort within {}, so this process ends; why it was aborted: {}",
-           FormatDuration(limit), cause.message),
-       cause.hint});
-  return false;
+  for (const std::shared_ptr<LiveComm>& live : comms) live->operations()->Close();
+  if (back) LogDebug("NCCL was aborted within {}", FormatSeconds(Clock::now() - began));
+  return back || leaves;
 }
 
 }  // namespace muster::nccl

@@ -146,6 +146,7 @@ CudaResult ComputingCuda::CreateEvent(CudaEvent* event) {
 }
 
 CudaResult ComputingCuda::DestroyEvent(CudaEvent event) {
+  AwaitOpen();
   delete event;
   --events_;
   return CudaResult::kSuccess;
@@ -184,16 +185,20 @@ CudaResult ComputingCuda::RecordEvent(CudaEvent event, CudaStream stream) {
   return CudaResult::kSuccess;
 }
 
-void ComputingCuda::BlockQueries(std::shared_future<void> open) {
+void ComputingCuda::BlockEvents(std::shared_future<void> open) {
   const std::lock_guard lock(mutex_);
-  queries_open_ = std::move(open);
+  events_open_ = std::move(open);
+}
+
+void ComputingCuda::AwaitOpen() const {
+  std::unique_lock lock(mutex_);
+  const std::shared_future<void> open = events_open_;
+  lock.unlock();
+  if (open.valid()) open.wait();
 }
 
 CudaResult ComputingCuda::QueryEvent(CudaEvent event) {
-  std::unique_lock lock(mutex_);
-  const std::shared_future<void> open = queries_open_;
-  lock.unlock();
-  if (open.valid()) open.wait();
+  AwaitOpen();
   if (const int broken = broken_; broken != 0) return CudaResult{broken};
   if (event->captured) return kCapturedEvent;
   if (capturing_ != nullptr && capture_mode() == CudaCaptureMode::kGlobal) {

@@ -34,8 +34,8 @@ class ComputingCuda final : public CudaApi {
   void Enqueue(CudaStream stream, std::function<void()> work);
   // From now on the GPU reports this for every event.
   void Break(CudaResult result) { broken_ = static_cast<int>(result); }
-  // From now on queries of events do not return before `open`.
-  void BlockQueries(std::shared_future<void> open);
+  // From now on queries and ends of events do not return before `open`.
+  void BlockEvents(std::shared_future<void> open);
   // Events and memory that were not freed.
   int events() const { return events_; }
   size_t allocations() const;
@@ -73,6 +73,7 @@ class ComputingCuda final : public CudaApi {
   mutable std::mutex mutex_;
   // Of each thread, as CUDA's: 0 until it is set.
   int& current() const;
+  void AwaitOpen() const;
   CudaStream StreamOf(CudaStream stream);
   CudaCaptureMode& capture_mode() const;
 
@@ -82,7 +83,7 @@ class ComputingCuda final : public CudaApi {
   };
   std::map<const uint8_t*, Block> memory_;
   const uint64_t number_;
-  std::shared_future<void> queries_open_;
+  std::shared_future<void> events_open_;
   std::map<int, CudaStream> default_streams_;
   std::atomic<int> events_ = 0;
   std::atomic<int> broken_ = 0;

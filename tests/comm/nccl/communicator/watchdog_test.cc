@@ -222,7 +222,7 @@ TEST(NcclLaunch, ThatHangsEndsWithoutAQueryOfAnotherCommunicator) {
     const std::lock_guard lock(world.fabric().mutex);
     world.fabric().never_connects.insert(0);
     // This rank is now in a call.
-    world.fabric().waits_for_abort = [&] { world.cuda(0).BlockQueries(open.get_future().share()); };
+    world.fabric().waits_for_abort = [&] { world.cuda(0).BlockEvents(open.get_future().share()); };
   }
   std::thread last_resort([&] {
     pollfd failed{world.group(0).failure_fd(), POLLIN, 0};
@@ -357,6 +357,25 @@ TEST(NcclAbort, ThatHangsEndsTheProcess) {
             "NCCL did not return from an abort within 1s, so this process ends; why it was aborted: "
             "rank 0 on "
             "gpu01 was killed by signal 9");
+}
+
+// No call of CUDA comes before the end: it may hang as well.
+TEST(NcclAbort, ThatHangsInTheDriverEndsTheProcess) {
+  NcclSettings settings = TestSettings();
+  settings.abort_within = milliseconds(100);
+  NcclWorld world(socket::BlockLayout({2}), kBare, settings);
+  EXPECT_THAT(world.Messages([&](Communicator& c) { return AllReduceOnDevice(world, c, 8); }), Each(""));
+  std::promise<void> open;
+  world.cuda(1).BlockEvents(open.get_future().share());
+  {
+    const std::lock_guard lock(world.fabric().mutex);
+    world.fabric().hangs_in_abort.insert(1);
+  }
+  world.state().Fail({Code::kPeerLost, "rank 0 on gpu01 was killed by signal 9", ""});
+  const Deadline limit = Deadline::After(seconds(20));
+  while (world.ended()[1].empty() && !limit.Expired()) std::this_thread::yield();
+  EXPECT_THAT(world.ended()[1], testing::StartsWith("NCCL did not return from an abort within 100ms"));
+  open.set_value();
 }
 
 TEST(NcclAbortDeathTest, EndsTheProcessWith69) {
