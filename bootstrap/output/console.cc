@@ -61,9 +61,7 @@ Console::Console(Params params, UniqueFd fd) : params_(std::move(params)) {
   is_file_ = type == S_IFREG;
   is_socket_ = type == S_IFSOCK;
   is_terminal_ = type == S_IFCHR && isatty(fd.get()) == 1;
-  if (type == S_IFIFO) {
-    if (UniqueFd own = ReopenPipe(fd.get(), O_WRONLY)) fd = std::move(own);
-  }
+  if (UniqueFd own = ReopenForWriting(fd.get())) fd = std::move(own);
   fd_ = std::make_shared<const UniqueFd>(std::move(fd));
 }
 

@@ -39,7 +39,7 @@ class Console {
     Duration patience = Duration::zero();
   };
 
-  // `fd` may be blocking: of a pipe another description is used that does not block. Empty: gone.
+  // `fd` may be blocking: of a pipe or terminal another description is used that does not block. Empty: gone.
   Console(Params params, UniqueFd fd);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;

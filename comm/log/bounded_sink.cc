@@ -29,14 +29,14 @@ bool BoundedSink::Ready(Deadline deadline) const {
   return poll(&interest, 1, deadline.PollMilliseconds()) == 1 && (interest.revents & POLLOUT) != 0;
 }
 
-// At most PIPE_BUF bytes: a pipe that polls writable takes as much. Another process may take that room first, and then
+// At most PIPE_BUF bytes: a pipe that polls writable takes as much, but another process may take that room first. Then
 // this write must not block. Descriptors are not kept: the process may redirect its standard error.
 ssize_t BoundedSink::Put(std::string_view text) const {
   text = text.substr(0, PIPE_BUF);
   struct stat status {};
   const mode_t type = fstat(fd_, &status) == 0 ? status.st_mode & S_IFMT : 0;
   if (type == S_IFSOCK) return send(fd_, text.data(), text.size(), MSG_DONTWAIT);
-  const UniqueFd own = type == S_IFIFO ? ReopenPipe(fd_, O_WRONLY) : UniqueFd();
+  const UniqueFd own = ReopenForWriting(fd_);
   return write(own ? own.get() : fd_, text.data(), text.size());
 }
 

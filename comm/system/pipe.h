@@ -18,6 +18,9 @@ Result<Pipe> MakePipe();
 // enough for a pipe of several processes: another one may take the bytes or the room that it has announced. Processes
 // that share the description of `fd` do not expect O_NONBLOCK. Invalid without permission, or without /proc.
 UniqueFd ReopenPipe(int fd, int access);
+// The same for writing, if `fd` is a pipe or a pseudo-terminal: a screen that is not read may take less than it has announced.
+// Invalid for all else.
+UniqueFd ReopenForWriting(int fd);
 
 // The descriptor, or a copy of it above the standard descriptors. One of these would take the place of a
 // standard descriptor that was closed when muster, or the program that uses it, started: output and logs would

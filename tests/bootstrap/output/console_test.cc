@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -244,6 +245,19 @@ TEST(NameOfStream, HasThePathOfAFile) {
   EXPECT_EQ(NameOfStream("standard output", null.get()), "standard output (/dev/null)");
   const Pipe pipe = MakePipe();
   EXPECT_EQ(NameOfStream("standard output", pipe.write_end.get()), "standard output");
+}
+
+// It polls writable and takes less than a piece: the screen of a connection that has stopped.
+TEST_F(ConsoleTest, ATerminalThatTakesAPartStopsNoLoop) {
+  alarm(30);
+  int screen = -1;
+  int terminal = -1;
+  ASSERT_EQ(openpty(&screen, &terminal, nullptr, nullptr, nullptr), 0);
+  const UniqueFd reader(screen);
+  const auto console = Make(UniqueFd(terminal), inline_worker);
+  console->Write(std::string(size_t{128} * 1024, 'x'));
+  EXPECT_FALSE(console->idle());
+  alarm(0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,6 +165,29 @@ TEST(BoundedSink, APipeThatAnotherProcessFillsAfterPollDelaysNoProcess) {
     const ssize_t got = read(read_end, full.data(), full.size());
     _exit(got > 0 && std::string_view(full.data(), static_cast<size_t>(got)).ends_with("muster: kept\n") ? 0
                                                                                                          : 4);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+// A terminal that polls writable takes less than PIPE_BUF bytes: that of a screen that has stopped in the middle.
+TEST(BoundedSink, ATerminalThatTakesAPartDelaysNoProcess) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    int screen = -1;
+    int terminal = -1;
+    if (openpty(&screen, &terminal, nullptr, nullptr, nullptr) != 0) _exit(2);
+    dup2(terminal, STDERR_FILENO);
+    Fill(terminal);
+    for (int i = 0; i < 300; ++i) LogInfo("{:04} {}", i, std::string(95, 'x'));
+    std::array<char, 64> part{};
+    for (int i = 0; i < 500; ++i) {
+      if (read(screen, part.data(), part.size()) <= 0) _exit(3);
+      LogInfo("goes on");
+    }
+    _exit(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK ? 4 : 0);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
