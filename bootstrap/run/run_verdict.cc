@@ -43,8 +43,14 @@ RunSteps RunVerdict::ProgramEnded(const EndedProgram& program, bool all_ended, C
 }
 
 bool RunVerdict::AnotherFailedBefore(int rank) const {
-  const auto first = std::ranges::find_if(lost_, [this](int lost) { return !IsExcused(lost); });
-  return first != lost_.end() && *first != rank;
+  const std::vector<int> lost = LostRanks();
+  return !lost.empty() && lost.front() != rank;
+}
+
+std::vector<int> RunVerdict::LostRanks() const {
+  std::vector<int> ranks = lost_;
+  std::erase_if(ranks, [this](int rank) { return IsExcused(rank); });
+  return ranks;
 }
 
 RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
@@ -52,7 +58,11 @@ RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
   reported_ = false;
   failed_program_.reset();
   std::erase_if(failed_meanwhile_, [this](const EndedProgram& program) { return IsExcused(program.rank); });
-  if (failed_meanwhile_.empty()) return all_ended ? ProgramsDone() : RunSteps{};
+  if (failed_meanwhile_.empty()) {
+    if (all_ended) return ProgramsDone();
+    // The wait for them may have ended while this failure was on its way.
+    return LostRanks().empty() ? RunSteps{} : RunSteps{RunStep::kAwaitLost};
+  }
   reported_ = true;
   failed_program_ = failed_meanwhile_.front();
   return {RunStep::kReport};

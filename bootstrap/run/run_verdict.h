@@ -26,6 +26,7 @@ enum class RunStep : uint8_t {
   kReport,        // FailureOfProgram
   kReportSoon,    // the same, 200 ms later
   kReportSignal,  // FailureOfSignal
+  kAwaitLost,     // the exit of each of LostRanks, for 500 ms
   kSendExitReport,
   kGatherAllDone,
   kGatherFiles,
@@ -73,6 +74,8 @@ class RunVerdict {
   void Released() { released_ = true; }
   void LeftBehindOver() { left_behind_over_ = true; }
   void Lost(int rank) { lost_.push_back(rank); }
+  // Those that are not excused.
+  std::vector<int> LostRanks() const;
   // Standard output or a log file could not be written.
   void OutputLost() { output_lost_ = true; }
   // The program of this rank failed while a map was at work, which goes on without it.

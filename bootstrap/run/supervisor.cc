@@ -267,6 +267,9 @@ void Supervisor::Do(RunStep step) {
       return;
     case RunStep::kReportSignal:
       return Report(FailureOfSignal(verdict_.place(), verdict_.request(), Clock::now()));
+    case RunStep::kAwaitLost:
+      for (const int rank : verdict_.LostRanks()) AwaitExitStatus(rank);
+      return;
     case RunStep::kSendExitReport:
       return plane_->SendExitReport(recorder_.own_ends());
     case RunStep::kGatherAllDone:
@@ -382,8 +385,7 @@ void Supervisor::ReportProgram() {
                           programs_->Find(verdict_.failed_program()->rank)->TailOfStderr(), Clock::now()));
 }
 
-void Supervisor::OnProgramLost(int rank) {
-  verdict_.Lost(rank);
+void Supervisor::AwaitExitStatus(int rank) {
   if (!verdict_.request().Explains(Clock::now())) plane_->AwaitFailure(rank, kExitStatusWithin);
   loop_->After(kExitStatusWithin, [this, rank] {
     const RankProgram* program = verdict_.may_report() ? programs_->Find(rank) : nullptr;

@@ -80,7 +80,11 @@ class Supervisor {
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
   void ReportProgram();
-  void OnProgramLost(int rank);
+  void OnProgramLost(int rank) {
+    verdict_.Lost(rank);
+    AwaitExitStatus(rank);
+  }
+  void AwaitExitStatus(int rank);
   void Report(const rendezvous::Failure& failure);
   bool IsTolerated(const rendezvous::Failure& failure) const;
   void OnRanksLost(const std::vector<int>& ranks);

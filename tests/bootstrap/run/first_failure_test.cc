@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor.h"
@@ -53,6 +54,20 @@ TEST(FirstFailure, OnRequestIsOfTheRankThatExitsFirst) {
   verdict.request().Take({SIGTERM, 1, false, false}, kStart);
   verdict.Lost(1);
   EXPECT_EQ(verdict.ProgramEnded({0, {0, SIGTERM}}, false, kStart), RunSteps{RunStep::kReport});
+}
+
+// The wait for its exit status was over while the failure of rank 1 was on its way.
+TEST(FirstFailure, OfARankThatIsLostIsAwaitedAgainOnceAnotherIsExcused) {
+  RunVerdict verdict = VerdictOfNode();
+  verdict.Lost(1);
+  verdict.Lost(2);
+  EXPECT_EQ(verdict.ProgramEnded({1, {0, SIGTERM}}, false, kStart), RunSteps{RunStep::kReportSoon});
+  EXPECT_FALSE(verdict.may_report());
+  EXPECT_EQ(verdict.Excuse(1, false), RunSteps{RunStep::kAwaitLost});
+  EXPECT_EQ(verdict.LostRanks(), std::vector<int>{2});
+  EXPECT_TRUE(verdict.may_report());
+  EXPECT_EQ(verdict.Excuse(2, false), RunSteps{});
+  EXPECT_EQ(verdict.LostRanks(), std::vector<int>{});
 }
 
 // While a map is at work, which goes on without it.
