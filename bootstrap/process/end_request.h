@@ -57,6 +57,8 @@ class EndRequest {
   // OnGraceOver is to be called run.grace after a wait begins; each wait has another number.
   int wait_number() const { return wait_number_; }
   EndStep OnGraceOver();
+  // The latest that counts; 0: none.
+  int signal() const { return signal_; }
 
   // The signal that explains a program's failure at `now`. A program that goes on for long after the signal
   // fails for a reason of its own. Long is run.grace; 2 minutes for signals that are more than a request for
@@ -88,7 +90,7 @@ class EndRequest {
   bool WasSent(int signal) const;
 
   Duration grace_;
-  int signal_ = 0;  // the latest that counts
+  int signal_ = 0;
   Clock::time_point at_{};
   std::array<bool, 32> received_{};  // by signal
   EndSignal latest_;

@@ -115,12 +115,11 @@ std::string ProgramEnder::NameRanks(const std::vector<int>& ranks) const {
 // Once in the log, for all ranks of the group.
 void ProgramEnder::ReportWaiting() {
   if (!verdict_.place().is_root) return;
-  const auto log = [this](const std::vector<int>& ranks) {
-    const std::optional<int> signal = verdict_.request().Explains(Clock::now());
-    if (ranks.empty() || !signal) return;
+  const auto log = [this, signal = verdict_.request().signal()](const std::vector<int>& ranks) {
+    if (ranks.empty()) return;
     LogEvent(LogLevel::kWarning, "not_exited", {{"ranks", ranks}},
              "waiting for {} to exit; no exit within run.grace ({}) of {}", NameRanks(ranks),
-             FormatDuration(plan_.config.run.grace), process::SignalName(*signal));
+             FormatDuration(plan_.config.run.grace), process::SignalName(signal));
   };
   if (plane_ == nullptr) return log({0});
   plane_->AskAll(kAnswersWithin, [log](const rendezvous::Surveyed& answer) {

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
+#include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/test_loop.h"
+
 namespace muster::run {
 namespace {
 
@@ -23,6 +28,28 @@ TEST(DescribeHeld, NamesTheKernelOnlyIfItHoldsTheProcess) {
 TEST(DescribeHeld, NamesTheUserOfAProcessThatMayNotBeSignalled) {
   EXPECT_EQ(DescribeHeld(InState('S'), false).reason,
             "the kernel refused the signal, because the process has another user (state S)");
+}
+
+// With a run.grace above 2 minutes the signal no longer explains failures when that time is over.
+TEST(ProgramEnder, NamesTheRanksThatOutliveALongGrace) {
+  using std::chrono::minutes;
+  net::TestLoop loop;
+  SupervisorPlan plan;
+  plan.config.run.grace = minutes(3);
+  report::RunRecorder recorder({});
+  Programs programs(
+      *loop, plan, recorder, [] {}, [](const EndedProgram&) {});
+  RunFacts facts;
+  facts.grace = plan.config.run.grace;
+  RunVerdict verdict(facts);
+  verdict.Formed(GroupOfOne("gpu01"), {0});
+  verdict.BecomeRoot();
+  ProgramEnder ender(*loop, plan, verdict, programs, recorder);
+  verdict.request().Take({SIGTERM, 7, false, false}, Clock::now() - facts.grace - std::chrono::seconds(1));
+  const LogCapture log;
+  ender.Take(verdict.request().OnGraceOver(), nullptr);
+  EXPECT_TRUE(log.Has("to exit; no exit within run.grace")) << log.Text();
+  EXPECT_TRUE(log.Has("SIGTERM")) << log.Text();
 }
 
 }  // namespace
