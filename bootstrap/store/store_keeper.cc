@@ -58,6 +58,11 @@ void StoreKeeper::Serve() {
   server_ = *std::move(server);
 }
 
+uint64_t MostClients(uint64_t descriptors, uint64_t nodes, uint64_t own_ranks) {
+  const uint64_t others = kOtherDescriptors + nodes + own_ranks;
+  return descriptors > 2 * others ? descriptors - others : descriptors / 2;
+}
+
 StoreKeeper::StoreKeeper(Params params)
     : params_(std::move(params)), generations_(static_cast<size_t>(params_.plane.group().roster.size()), 0) {}
 
@@ -76,9 +81,13 @@ const StoreAddresses& StoreKeeper::Addresses() {
 Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& own) {
   MUSTER_TRY(const uint64_t descriptors, RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
-  const uint64_t others = kOtherDescriptors + generations_.size();
-  options.most_clients = std::min<uint64_t>(
-      options.most_clients, descriptors > 2 * others ? descriptors - others : descriptors / 2);
+  const uint64_t most =
+      MostClients(descriptors, params_.plane.group().roster.nodes.size(), params_.plane.own_ranks().size());
+  if (most < generations_.size()) {
+    LogWarning("the store takes {} clients, and the group has {} ranks: the limit on open files is {} ({})",
+               most, generations_.size(), descriptors, DescriptorLimitHint());
+  }
+  options.most_clients = std::min<uint64_t>(options.most_clients, most);
   options.ranks = static_cast<int>(generations_.size());
   options.advice = kForOlderClients;
   options.screen = [this, uid = params_.uid, own](const net::SocketAddress& peer) {

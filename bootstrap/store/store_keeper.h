@@ -27,6 +27,9 @@
 
 namespace muster::store {
 
+// Clients of a store whose process may have `descriptors` open, and has links to that number of `nodes` and of own ranks.
+uint64_t MostClients(uint64_t descriptors, uint64_t nodes, uint64_t own_ranks);
+
 class StoreKeeper {
  public:
   struct Params {

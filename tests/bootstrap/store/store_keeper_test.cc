@@ -16,6 +16,13 @@
 namespace muster::store {
 namespace {
 
+// Its process has links to leaders and own ranks, not to all ranks.
+TEST(MostClients, LeavesRoomForTheLinksOfTheProcess) {
+  EXPECT_EQ(MostClients(4096, 250, 8), 4096U - 64 - 250 - 8);
+  EXPECT_EQ(MostClients(1024, 32, 64), 1024U - 64 - 32 - 64);
+  EXPECT_EQ(MostClients(1024, 1000, 2), 512U);
+}
+
 // The store of a group of one rank, at 127.0.0.1. No owner of a connection is to be determined.
 class StoreKeeperTest : public testing::Test {
  protected:
