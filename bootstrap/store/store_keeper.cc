@@ -149,8 +149,10 @@ void StoreKeeper::TakeNote(int rank, uint32_t generation) {
   if (generation <= seen) return;
   seen = generation;
   latest_ = std::max(latest_, generation);
-  server_->DropBelow(*std::ranges::min_element(generations_));
-  if (std::exchange(compares_, true) || params_.straggler_after == Duration::zero()) return;
+  const uint32_t least = *std::ranges::min_element(generations_);
+  server_->DropBelow(least);
+  if (least == latest_) reported_ = false;
+  if (reported_ || std::exchange(compares_, true) || params_.straggler_after == Duration::zero()) return;
   params_.loop.After(params_.straggler_after, [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) CompareGenerations();
   });
@@ -160,8 +162,9 @@ void StoreKeeper::CompareGenerations() {
   const auto first = generations_.begin();
   const auto least = std::ranges::min_element(generations_);
   const auto most = std::ranges::max_element(generations_);
-  compares_ = *least != *most;
-  if (!compares_) return;
+  compares_ = false;
+  reported_ = *least != *most;
+  if (!reported_) return;
   LogWarning(
       "rank {} is at program {} that uses the store, rank {} at program {}: they share no keys until their "
       "numbers are equal; "

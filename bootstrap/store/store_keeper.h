@@ -74,7 +74,8 @@ class StoreKeeper {
   std::unique_ptr<tcp_store::ServerThread> server_;  // its thread uses the members above
   std::vector<uint32_t> generations_;                // of each rank, the latest that was seen
   uint32_t latest_ = 0;
-  bool compares_ = false;  // soon, or it has reported a difference
+  bool compares_ = false;  // soon
+  bool reported_ = false;  // a difference, since the generations were equal
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -126,5 +126,30 @@ TEST_F(StoreKeeperTest, AnUnequalNumberOfProgramsIsReportedOnce) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 1);
 }
 
+TEST_F(StoreKeeperTest, AnUnequalNumberOfProgramsIsReportedAgainAfterItWasEqual) {
+  struct Use {
+    int rank;
+    uint32_t generation;
+    int lines;
+  };
+  Use use{};
+  StartWith({"a", "a"}, [&](const rendezvous::OwnerQuestion&) {
+    return rendezvous::OwnerAnswer{0, rendezvous::OwnerKind::kProgram, getuid(), use.rank, use.generation};
+  });
+  for (const Use& next : {Use{0, 1, 1}, Use{1, 1, 1}, Use{0, 2, 2}}) {
+    use = next;
+    tcp_store::Peer client(loop, address);
+    client.Validate();
+    client.Send({tcp_store::Operation::kNumKeys, {}});
+    client.ExpectNumber(0);
+    const auto lines = [this] {
+      const std::string text = log.Text();
+      return std::ranges::count(text, '\n');
+    };
+    ASSERT_TRUE(tcp_store::Until(loop, [&] { return lines() == use.lines; }));
+  }
+  EXPECT_TRUE(log.Has("rank 0 is at program 3 that uses the store, rank 1 at program 2"));
+}
+
 }  // namespace
 }  // namespace muster::store
