@@ -34,9 +34,8 @@ std::string SetBeforeTheScript(const Entry& winner, const Allocation& allocation
     if (environment.Has(variable)) variables.append(" ").append(variable);
   }
   return fmt::format(
-      "{} gives {}, as set before {} started: if a rank submitted this job, they are its variables; write in "
-      "the "
-      "script: unset{}; without this warning: {}",
+      "{} gives {}, as set before {} started: if a rank submitted this job, they are its variables; write "
+      "in the script: unset{}; without this warning: {}",
       winner.name(), Describe(*winner.candidate()), NameOf(allocation), variables, Force(winner.name()));
 }
 
