@@ -101,7 +101,7 @@ void AuthenticatingAcceptor::AnswerFirst() {
   answer_timer_ = 0;
   for (int answered = 0; answered < kAnswersPerWake;) {
     const std::optional<Id> id = first_messages_.Pop();
-    if (!id) return;
+    if (!id) return UpdateListening();
     // The peer may have closed its connection meanwhile.
     if (const auto found = half_open_.find(*id); found != half_open_.end()) found->second.stream->ReadNow();
     const auto found = half_open_.find(*id);
@@ -143,7 +143,7 @@ bool AuthenticatingAcceptor::MakeRoom(int newest, const std::string& source) {
     const auto now = Clock::now();
     const auto victim = table_.VictimFor(source, now);
     // The one that was to give way may have proven itself meanwhile: one more, then.
-    if (!victim) return !table_.Crowded(now);
+    if (!victim) return !table_.Crowded(now) && table_.size() < Ceiling();
     GiveUp(*victim, "its place was needed, and it had not proven its identity");
   }
   return true;
@@ -174,7 +174,8 @@ void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
 // single address has most places.
 void AuthenticatingAcceptor::UpdateListening() {
   const auto now = Clock::now();
-  const bool full = table_.full() && !table_.Crowded(now) && !table_.Victim(now);
+  const bool answers_first = table_.size() >= Ceiling() && !first_messages_.empty();
+  const bool full = answers_first || (table_.full() && !table_.Crowded(now) && !table_.Victim(now));
   for (const auto& listener : listeners_) listener->SetPaused(full);
   loop_.Cancel(room_timer_);
   const Deadline next = full ? table_.NextVictim() : Deadline::Never();

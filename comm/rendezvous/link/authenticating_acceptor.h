@@ -38,7 +38,8 @@ class AuthenticatingAcceptor {
   struct Params {
     auth::MeetingId meeting{};
     Duration handshake_timeout{};
-    // Descriptors; each may hold one unfinished message, some 64 KiB.
+    // Descriptors; each may hold one unfinished message, some 64 KiB. A connection that was to give way stays if its first
+    // message has come: until these are answered there may be a sixth more.
     size_t most_half_open = 192;
     std::string self = "this rank";  // for messages: "rank 0 on gpu01"
     // Tests count each address of loopback as a node.
@@ -76,6 +77,7 @@ class AuthenticatingAcceptor {
   };
 
   void UpdateListening();
+  size_t Ceiling() const { return params_.most_half_open + params_.most_half_open / 6; }
   bool MakeRoom(int newest, const std::string& source);
   void GiveUp(Id id, const std::string& reason);
   void Admit(UniqueFd fd, const net::SocketAddress& peer);

@@ -177,6 +177,25 @@ TEST_F(AuthenticatingAcceptorTest, AHelloAloneKeepsNobodyOut) {
   ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
 }
 
+// A hello that has come keeps its connection, but no more connections are accepted meanwhile.
+TEST_F(AuthenticatingAcceptorTest, ManyHellosAtOnceTakeFewDescriptors) {
+  Open(seconds(60), 12);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 60; ++i) {
+    strangers.push_back(ConnectFrom("127.0.0.1"));
+    SendHello(strangers.back());
+  }
+  const auto before = net::OpenDescriptors();
+  std::ptrdiff_t most = 0;
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] {
+    most = std::max(most, net::OpenDescriptors() - before);
+    return !links.empty() && !dialed.empty();
+  }));
+  // The dialer has some of its own.
+  EXPECT_LE(most, 12 + 2 + 4);
+}
+
 TEST_F(AuthenticatingAcceptorTest, MoreHonestLeadersThanPlacesAllGetInBesideStrangers) {
   prover = SecretProver('a');
   Open(seconds(60), 16);
