@@ -5,52 +5,10 @@
 #include <csignal>
 #include <optional>
 
+#include "tests/bootstrap/run/verdict_values.h"
+
 namespace muster::run {
 namespace {
-
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
-
-const Clock::time_point kStart = Clock::time_point() + hours(1);
-
-constexpr process::ChildExit kOk{};
-constexpr process::ChildExit kExit1{1, 0};
-constexpr process::ChildExit kSigterm{0, SIGTERM};
-
-// Two ranks on each node.
-rendezvous::FormedGroup GroupOf(int nodes) {
-  rendezvous::FormedGroup group;
-  for (int node = 0; node < nodes; ++node) {
-    group.roster.nodes.push_back({"n" + std::to_string(node), {}});
-    for (int local = 0; local < 2; ++local) {
-      group.roster.members.push_back({node, local, 100 + 2 * node + local, {}});
-    }
-  }
-  return group;
-}
-
-RunFacts WithOthers() {
-  RunFacts facts;
-  facts.grace = seconds(10);
-  facts.alone = false;
-  return facts;
-}
-
-RunVerdict VerdictOf(int own_rank, const RunFacts& facts = WithOthers(), int nodes = 2) {
-  RunVerdict verdict(facts);
-  verdict.Formed(GroupOf(nodes), {own_rank});
-  if (own_rank == 0) verdict.BecomeRoot();
-  return verdict;
-}
-
-rendezvous::Failure ExitOf(int rank, int status = 1) {
-  return {{Code::kPeerLost, "rank failed", ""}, rank, status, ""};
-}
-rendezvous::Failure LossOf(int rank) { return {{Code::kPeerLost, "rank lost", ""}, rank, -1, ""}; }
-
-process::EndSignal Signal(int number) { return {number, 1, false, false}; }
 
 // A program that survives a signal (SIGQUIT prints its threads) and fails later fails for a reason of its own.
 TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
@@ -79,17 +37,6 @@ TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
     EXPECT_EQ(verdict.LogsSummary(now), !one.told);
     EXPECT_EQ(EndAsRequested(verdict.place(), verdict.request(), now).has_value(), one.told);
   }
-}
-
-TEST(RunVerdict, AProgramThatASignalEndedIsReportedWithThatSignal) {
-  RunVerdict verdict = VerdictOf(2);
-  verdict.request().Take(Signal(SIGTERM), kStart);
-  EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReport});
-  const rendezvous::Failure failure =
-      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart);
-  EXPECT_EQ(failure.error.message, "terminated: rank 2 on n1 received SIGTERM");
-  EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
-  EXPECT_TRUE(failure.as_requested);
 }
 
 // A signal to a whole step reaches the program and its supervisor in either order.
@@ -170,37 +117,6 @@ TEST(RunVerdict, DoesNotLeaveAfterAFailureOfItsOwn) {
   EXPECT_EQ(verdict.ProgramEnded({1, kOk}, true, kStart), RunSteps{});
   verdict.Released();
   EXPECT_EQ(verdict.Next(true, true), RunSteps{});
-}
-
-TEST(RunVerdict, AProgramThatDropsOutOfItsGroupFails) {
-  RunVerdict verdict = VerdictOf(1);
-  verdict.Lost(1);
-  EXPECT_EQ(FailureOfLost(verdict.place(), verdict.request(), 1, false, kStart).error.message,
-            "the program of rank 1 on n0 closed its connections without leaving its group");
-  EXPECT_EQ(verdict.ProgramEnded({1, kOk}, true, kStart), RunSteps{RunStep::kReport});
-  const rendezvous::Failure failure =
-      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart);
-  EXPECT_EQ(failure.error.message, "rank 1 on n0 exited with 0 without leaving its group");
-  EXPECT_EQ(failure.exit_status, -1);
-  verdict.Failed(failure);
-  EXPECT_FALSE(verdict.MayStartAgain());
-}
-
-// sys.exit(0) in a handler of SIGTERM, while other ranks write a checkpoint.
-TEST(RunVerdict, AProgramThatDropsOutBecauseOfASignalIsNoFailureOfItsOwn) {
-  for (const bool exited : {true, false}) {
-    RunVerdict verdict = VerdictOf(2);
-    verdict.request().Take(Signal(SIGTERM), kStart);
-    const auto now = kStart + seconds(1);
-    const rendezvous::Failure failure = FailureOfLost(verdict.place(), verdict.request(), 2, exited, now);
-    EXPECT_EQ(failure.error.message, "terminated: rank 2 on n1 received SIGTERM");
-    EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
-    EXPECT_TRUE(failure.as_requested);
-    ASSERT_TRUE(verdict.Failed(failure));
-    EXPECT_EQ(verdict.HowRestEnds(now), RestEnds::kBySender);
-    EXPECT_FALSE(
-        FailureOfLost(verdict.place(), verdict.request(), 2, exited, kStart + minutes(3)).as_requested);
-  }
 }
 
 // While a map is at work.
@@ -489,14 +405,6 @@ TEST(RunVerdict, ASignalAfterTheProgramsHaveEnded) {
   verdict.AllKnow();
   verdict.Next(true, true);
   EXPECT_EQ(verdict.SignalledAfterPrograms(SIGTERM, later), RunSteps{RunStep::kFinishSoon});
-}
-
-TEST(RunVerdict, NamesNoRankIfThisProcessStartsAll) {
-  RunVerdict verdict(WithOthers());
-  verdict.Formed(GroupOf(1), {0, 1});
-  verdict.request().Take(Signal(SIGINT), kStart);
-  EXPECT_EQ(FailureOfSignal(verdict.place(), verdict.request(), kStart).error.message,
-            "interrupted (SIGINT)");
 }
 
 TEST(RunVerdict, MayStartAgainOnlyAfterAnExitStatusOfItsOwn) {
