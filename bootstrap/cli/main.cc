@@ -131,9 +131,6 @@ int Main(int argc, char** argv) {
   return run();
 }
 
-// For the last lines of the log, such as the error that ends the command.
-constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
-
 // The output of a command may be all its work: a full disk is a failure.
 int WithOutputWritten(int status) {
   if (process::OutputHasFailed()) return status;  // the command has reported it

@@ -37,8 +37,6 @@ constexpr Duration kLeftBehindWithin = milliseconds(500);
 constexpr Duration kGoneWithin = milliseconds(100);
 // After a failure the readers of the output have run.grace, and at least this.
 constexpr Duration kLeastForReader = seconds(5);
-// For the last lines of the log, after that.
-constexpr Duration kLastLinesWithin = seconds(2);
 // For the last lines of a failed program, before the line about its failure.
 constexpr Duration kOutputWithin = milliseconds(500);
 constexpr Duration kNoticeSignalsWithin = milliseconds(100);

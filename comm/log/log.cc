@@ -20,7 +20,6 @@
 namespace muster {
 namespace {
 
-constexpr Duration kLastLinesWithin = std::chrono::seconds(2);  // at exit, with a log.file
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 struct LevelFacts {

@@ -18,8 +18,9 @@
 //
 // Thread-safe. Before SetUpLog the level is info, the format text. Formatting happens only when the level is
 // enabled. If standard error takes nothing, a line waits for 100 ms; then up to 64 KiB of lines are kept for the
-// next line and for FlushLog, and more are dropped and counted. A stopped terminal must not stop a process's
-// heartbeats. A file that cannot be written is named once, and its lines go to standard error until it can.
+// next line and for FlushLog, and more are dropped and counted. The same for log.file, which a thread writes. Neither a stopped
+// terminal nor a file system that stalls must stop a process's heartbeats. A file that cannot be written is named once, and its
+// lines go to standard error until it can. SetUpLog opens it, and BLOCKS as long as its file system does.
 #pragma once
 
 #include <fmt/core.h>
@@ -73,9 +74,11 @@ using LogFields = std::span<const LogField>;
 // In text each line of a multi-line message follows "muster: ".
 void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message);
 
-// At the end of a process: waits for the reader of standard error if lines are kept for it, at most until the
-// deadline.
+// At the end of a process: waits for the reader of standard error and for log.file if lines are kept for them, at most until
+// the deadline. Lines that log.file has not taken 1 s after the first such call go to standard error. exit(3) does it as well.
 void FlushLog(Deadline deadline);
+// For the last lines, such as the error that ends the process.
+inline constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
 
 // On a terminal: a line that is rewritten, below the log; at any level. Clear removes it.
 void SetStatusLine(std::string_view text);

@@ -24,7 +24,6 @@ constexpr size_t kLargestResult = 4 << 20;
 constexpr size_t kClassesAtOnce = 1 << 20;
 // The result of an item that has taken all its time is on its way within this.
 constexpr Duration kLateByAtMost = std::chrono::seconds(1);
-constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
 
 // State shared by the caller's threads and the group's thread, which calls Receive and Fail, perhaps after the
 // end of the member.

@@ -10,8 +10,8 @@
 namespace muster::nccl {
 
 // Starts a thread that logs every line written to the file whose path is the result. It runs until the
-// process ends (NCCL never closes the file). Programs that this process starts may write there as well. NCCL's warnings are warnings; all else is info. Error: kSystem:
-// no pipe or no thread.
+// process ends (NCCL never closes the file). Programs that this process starts may write there as well. NCCL's
+// warnings are warnings; all else is info. Error: kSystem: no pipe, no thread, or no /proc.
 Result<std::string> OpenNcclLog();
 
 // Without NCCL's own "host:pid:thread [device] " in front.

@@ -12,8 +12,6 @@
 namespace muster::nccl {
 namespace {
 
-constexpr Duration kLastLinesWithin = std::chrono::seconds(2);
-
 using Comms = std::vector<std::shared_ptr<LiveComm>>;
 
 void AwaitReach(const Comms& comms) {
