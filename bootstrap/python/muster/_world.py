@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Optional
 
 from . import _library, _waiting
@@ -207,18 +207,20 @@ def _watch_for_failure() -> None:
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         global _failed
-        # A console calls it, too, and goes on. The interpreter itself does it when no code of the program is left.
-        _failed = _failed or _outermost(sys._getframe()).f_code.co_name != "<module>"
+        # A console or a thread may call it, too, and the program goes on.
+        _failed = _failed or _is_over()
         before(kind, error, traceback)
 
     hook.of_muster = True  # type: ignore[attr-defined]
     sys.excepthook = hook
 
 
-def _outermost(frame: FrameType) -> FrameType:
+def _is_over() -> bool:
+    """The interpreter calls a hook for the program itself in the main thread, when no code of the program is left."""
+    frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
-    return frame
+    return threading.current_thread() is threading.main_thread() and frame.f_code.co_name != "<module>"
 
 
 def _has_failed() -> bool:

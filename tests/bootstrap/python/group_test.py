@@ -77,6 +77,9 @@ class Group(unittest.TestCase):
     def test_an_exception_that_a_console_has_shown_is_no_failure(self):
         self.passes("ends_well_after_a_console")
 
+    def test_an_exception_that_a_thread_has_shown_is_no_failure(self):
+        self.passes("ends_well_after_a_thread")
+
     def test_a_child_of_multiprocessing_leaves_its_group(self):
         for start in ("fork", "forkserver", "spawn"):
             with self.subTest(start):

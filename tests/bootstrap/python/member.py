@@ -325,6 +325,22 @@ def ends_well_after_a_console(comm):
     assert isinstance(sys.last_value, ZeroDivisionError)
 
 
+def ends_well_after_a_thread(comm):
+    """That has shown its exception as a program does."""
+
+    def fail():
+        try:
+            raise ValueError("of a thread")
+        except ValueError:
+            sys.excepthook(*sys.exc_info())
+
+    muster.barrier()
+    with contextlib.redirect_stderr(io.StringIO()):
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+
+
 def ends_with_threads_that_wait(comm):
     """Service threads: they wait for messages that never come, and add up until the program ends."""
 
