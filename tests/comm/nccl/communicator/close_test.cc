@@ -93,43 +93,50 @@ TEST(NcclClose, EndsAGroupThatWasBegun) {
   EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "EndGroup: this process has ended the communicator");
 }
 
+// Lasts as long as this.
+class GroupOfAnotherThread {
+ public:
+  explicit GroupOfAnotherThread(Communicator& of) {
+    std::promise<void> begun;
+    thread_ = std::thread([this, &of, &begun] {
+      EXPECT_EQ(socket::MessageOf(of.BeginGroup()), "");
+      begun.set_value();
+      end_.get_future().wait();
+      EXPECT_EQ(socket::MessageOf(of.EndGroup()), "");
+    });
+    begun.get_future().wait();
+  }
+  GroupOfAnotherThread(const GroupOfAnotherThread&) = delete;
+  GroupOfAnotherThread& operator=(const GroupOfAnotherThread&) = delete;
+  ~GroupOfAnotherThread() {
+    end_.set_value();
+    thread_.join();
+  }
+
+ private:
+  std::promise<void> end_;
+  std::thread thread_;
+};
+
 // The thread that began a group may have left at an error, without EndGroup.
 TEST(NcclGroups, ThatDoNotEndLeaveNoOtherThreadWaiting) {
   NcclSettings settings = TestSettings();
   settings.timeouts.collective = milliseconds(100);
   NcclWorld world(socket::BlockLayout({1}), NcclWorld::Through::kNothing, settings);
-  std::promise<void> begun, end;
-  std::thread other([&] {
-    EXPECT_EQ(socket::MessageOf(world.at(0).BeginGroup()), "");
-    begun.set_value();
-    end.get_future().wait();
-    EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "");
-  });
-  begun.get_future().wait();
+  const GroupOfAnotherThread other(world.at(0));
   EXPECT_EQ(socket::MessageOf(world.at(0).BeginGroup()),
             "BeginGroup: another thread of rank 0 on gpu01 was in a call or between BeginGroup and EndGroup "
             "for 100ms");
   EXPECT_EQ(world.state().failure()->code, Code::kDeadline);
-  end.set_value();
-  other.join();
 }
 
 // It waits for the other thread's group until the whole group has failed.
 TEST(NcclGroups, OfAFailedGroupLetOtherThreadsReturn) {
   NcclWorld world(socket::BlockLayout({1}), NcclWorld::Through::kNothing);
-  std::promise<void> begun, end;
-  std::thread other([&] {
-    EXPECT_EQ(socket::MessageOf(world.at(0).BeginGroup()), "");
-    begun.set_value();
-    end.get_future().wait();
-    EXPECT_EQ(socket::MessageOf(world.at(0).EndGroup()), "");
-  });
-  begun.get_future().wait();
+  const GroupOfAnotherThread other(world.at(0));
   std::thread control_plane([&] { world.state().Fail({Code::kPeerLost, "rank 1 was killed", ""}); });
   EXPECT_EQ(socket::MessageOf(world.at(0).Split(0, 0)), "rank 1 was killed");
   control_plane.join();
-  end.set_value();
-  other.join();
 }
 
 }  // namespace
