@@ -10,6 +10,7 @@
 #include "bootstrap/process/exec_child.h"
 #include "comm/system/descriptor_room.h"
 #include "comm/system/pipe.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::process {
 namespace {
@@ -98,7 +99,7 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
   if (outcome.pid < 0 && outcome.error_number == EAGAIN) {
     return tl::unexpected(NoProcess(
         {Code::kSystem, fmt::format("cannot start another process: {}", ErrnoText(outcome.error_number)),
-         "raise the limit on processes: ulimit -u, or pids.max of the job's cgroup"}));
+         ProcessLimitHint()}));
   }
   if (outcome.pid < 0) return tl::unexpected(DescribeFailure(options, outcome));
   return std::unique_ptr<Child>(new Child(std::move(process), options.own_process_group,

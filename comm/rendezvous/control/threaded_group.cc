@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <future>
 
+#include "comm/base/lists.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/survey/process_state.h"
@@ -87,7 +88,9 @@ RankReport ThreadedGroup::ReportOwn() {
 }
 
 Status ThreadedGroup::Serve() {
-  MUSTER_TRY(thread_, StartThread("the thread of the control plane", [this] {
+  const std::string what =
+      fmt::format("the control plane's thread of {}", DescribeRank(rank_, roster().NodeName(rank_)));
+  MUSTER_TRY(thread_, StartThread(what, [this] {
                loop_->RunUntil([this] { return stop_; }, Deadline::Never());
                plane_.reset();
              }));
