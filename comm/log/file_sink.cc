@@ -41,7 +41,7 @@ struct FileSink::Shared {
 
   Shared(UniqueFd f, std::string (*c)(std::string_view)) : file(std::move(f)), complain(c) {}
 
-  const UniqueFd file;
+  UniqueFd file;
   std::string (*const complain)(std::string_view);
   std::mutex mutex;
   std::condition_variable changed;
@@ -55,12 +55,13 @@ struct FileSink::Shared {
   Clock::time_point drained;
   std::optional<Clock::time_point> end_began;  // the first Flush that has found kept lines
   bool ended = false;
+  bool closed = false;
 
   void Work() {
     Lock lock(mutex);
     while (true) {
       changed.wait(lock, [this] { return ended || !kept.empty(); });
-      if (kept.empty()) return;
+      if (kept.empty()) break;
       // No other thread touches the first line.
       const std::string& line = kept.front();
       lock.unlock();
@@ -68,6 +69,11 @@ struct FileSink::Shared {
       lock.lock();
       OnWritten(std::move(reason));
     }
+    lock.unlock();
+    file.Reset();
+    lock.lock();
+    closed = true;
+    changed.notify_all();
   }
 
   void OnWritten(std::string reason) {
@@ -124,9 +130,11 @@ FileSink::FileSink(UniqueFd file, std::string (*complain)(std::string_view))
 
 FileSink::~FileSink() {
   if (depth_ != ForkDepth()) return;
-  const Shared::Lock lock(shared_->mutex);
+  Shared::Lock lock(shared_->mutex);
   shared_->ended = true;
   shared_->changed.notify_all();
+  if (!shared_->kept.empty()) return;
+  shared_->changed.wait_for(lock, kPatienceAtEnd, [this] { return shared_->closed; });
 }
 
 bool FileSink::HasThread() {

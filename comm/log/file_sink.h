@@ -29,7 +29,7 @@ class FileSink {
   FileSink(UniqueFd file, std::string (*complain)(std::string_view));
   FileSink(const FileSink&) = delete;
   FileSink& operator=(const FileSink&) = delete;
-  // Does not wait. Kept lines are written if the stall ends before the process.
+  // Waits until the file is closed; during a stall not at all: kept lines are then written if it ends before the process.
   ~FileSink();
 
   // The result may have lines of earlier calls.

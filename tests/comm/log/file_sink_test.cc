@@ -20,6 +20,7 @@
 
 #include "comm/base/deadline.h"
 #include "comm/log/log.h"
+#include "tests/comm/net/test_loop.h"
 
 namespace {
 
@@ -108,6 +109,18 @@ class FileSinkTest : public testing::Test {
   const std::string path_ = testing::TempDir() + "file_sink_test.log";
 };
 
+// The thread that wrote does not keep it open.
+TEST_F(FileSinkTest, AFileThatIsNoLongerTheLogIsClosed) {
+  SetUpLog({});
+  const auto before = net::OpenDescriptors();
+  for (int i = 0; i < 200; ++i) {
+    Start();
+    LogInfo("one");
+    SetUpLog({});
+    ASSERT_EQ(net::OpenDescriptors(), before) << i;
+  }
+}
+
 TEST_F(FileSinkTest, LinesForAFileThatStallsAreKept) {
   Stall();
   LogInfo("one");
@@ -168,6 +181,7 @@ TEST_F(FileSinkTest, AtTheEndLinesThatTheFileDoesNotTakeGoToStderr) {
 }
 
 TEST_F(FileSinkTest, AProgramThatExitsWritesWhatWasKept) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         Stall();
