@@ -203,6 +203,7 @@ void GroupFormation::OnChildFrame(ChildLinks::Source source, ByteView frame) {
     auto node = children_->all().extract(source);
     return OnChildClosed(source, node.mapped());
   }
+  if (*type == ControlType::kLeave) return OnChildLeft(source);
   if (*type != ControlType::kFailure) return;
   if (const Result<Failure> failure = DecodeFailure(frame)) OnFailureBelow(*failure);
 }
@@ -279,6 +280,12 @@ void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::
   std::vector<int> ranks;
   for (const RankClaim& claim : speaker.claims) ranks.push_back(claim.rank);
   OnFailureBelow(EndedWhileForming(std::move(ranks), speaker.node));
+}
+
+// A rank of this node has gone to the root: this process did not answer for long. It may have to go up again from here.
+void GroupFormation::OnChildLeft(ChildLinks::Source source) {
+  arrived_.Discount(members_.Forget(source), children_->Find(source)->same_node);
+  children_->Remove(source);
 }
 
 // ---- at the root

@@ -60,6 +60,8 @@ class GroupFormation {
   void Lead() { arrived_.leader = true; }
   void AddChild(std::unique_ptr<net::FrameStream> stream, std::string name, bool same_node);
   void Attach(std::unique_ptr<net::FrameStream> upstream, std::string name);
+  // The messages from above that have arrived.
+  void ReadUpstream() { upstream_.ReadNow(); }
   // With the ranks that have come so far.
   void BecomeRoot();
   // The root is elsewhere.
@@ -77,7 +79,9 @@ class GroupFormation {
   // The answer to a hello from below.
   Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
   bool attached() const { return upstream_.attached(); }
-  const std::string& upstream_name() const { return upstream_.name(); }
+  // Connected to a process that has not answered yet.
+  bool upstream_is_silent() const { return upstream_.attached() && !upstream_.answered(); }
+  std::string DescribeUpstream() const { return upstream_.Describe(); }
   // One of the process above; -1: it has not accepted this one.
   int upstream_rank() const { return upstream_.rank(); }
   const TreePlace& place() const { return place_; }
@@ -112,6 +116,7 @@ class GroupFormation {
   void OnLeaderLost(ProcessInfo leader);
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
+  void OnChildLeft(ChildLinks::Source source);
   void CompareWithChild(ChildLinks::Source source, ByteView frame);
   void OnFailureBelow(Failure failure);
   bool MayBeBelow(const Hello& hello) const;

@@ -15,6 +15,8 @@ namespace {
 constexpr int kChecksOfDescriptors = 3;
 // No load delays a timer as long.
 constexpr Duration kStopped = std::chrono::seconds(2);
+// Of JoinRequest::leader_patience: a leader on a crowded node is slow to accept.
+constexpr int kPatienceWithListeningLeader = 3;
 
 }  // namespace
 
@@ -61,7 +63,11 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
       deadline_(loop, [this] { OnDeadline(); }),
       formation_(
           loop, request_, deadline_,
-          {.on_accepted = [this] { root_.StopReporting(); },
+          {.on_accepted =
+               [this] {
+                 root_.StopReporting();
+                 root_.StopSearch();
+               },
            .on_not_accepted = [this] { meeting_.Retry([this] { StartAgain(); }); },
            .on_leader_lost = [this](const std::string& node) { OnLeaderLost(node); },
            .can_prove = [this] { return root_.CanProve(); },
@@ -71,19 +77,24 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .on_failed = [this](auto failure, bool from_above) { Fail(std::move(failure), from_above); }}),
       root_(loop, request_, formation_, deadline_,
             {.on_link = [this](std::unique_ptr<net::FrameStream> link,
-                               std::string name) { Attach(std::move(link), std::move(name)); },
+                               std::string name) { OnRoot(std::move(link), std::move(name)); },
              .on_failed = [this](const Error& error) { FailWith(error); }}),
       meeting_(
           loop, request_,
           {.on_child = [this](auto link,
                               auto name) { formation_.AddChild(std::move(link), std::move(name), true); },
-           .on_leader = [this](auto link) { Attach(std::move(link), "the leader of " + request_.self.node); },
+           .on_leader = [this](auto link) { FollowLeader(std::move(link)); },
            .on_lead = [this] { Lead(); },
            .on_alone = [this] { root_.Search(); },
            .whole_node_is_here = [this] { return formation_.arrived().WholeNodeIsHere(); },
            .on_failed = [this](const Error& error) { FailWith(error); }}) {}
 
-Joiner::~Joiner() { loop_.Cancel(descriptor_timer_); }
+Joiner::~Joiner() { StopTimers(); }
+
+void Joiner::StopTimers() {
+  for (net::EventLoop::TimerId* timer : {&descriptor_timer_, &leader_timer_})
+    loop_.Cancel(std::exchange(*timer, 0));
+}
 
 void Joiner::Start() {
   std::array<uint8_t, sizeof request_.self.id> random{};
@@ -119,6 +130,33 @@ void Joiner::Attach(std::unique_ptr<net::FrameStream> upstream, std::string name
   meeting_.StopSearch();
   root_.StopSearch();
   formation_.Attach(std::move(upstream), std::move(name));
+}
+
+// A leader that is stopped has connections, which its kernel accepts, and answers none.
+void Joiner::FollowLeader(std::unique_ptr<net::FrameStream> leader) {
+  Attach(std::move(leader), DescribeLeader(request_.meeting, request_.self));
+  if (request_.meeting.find_root == FindRoot::kSameNode || request_.self.claims.front().local_rank <= 0)
+    return;
+  loop_.Cancel(leader_timer_);
+  leader_timer_ = loop_.After(
+      std::min(kPatienceWithListeningLeader * request_.leader_patience, request_.timeouts.rendezvous / 4),
+      [this] { OnSilentLeader(); });
+}
+
+// Searches the root without leaving the leader: the first answer counts.
+void Joiner::OnSilentLeader() {
+  if (!formation_.upstream_is_silent()) return;
+  if (request_.self.claims.front().local_rank == 1) {
+    LogWarning("{} does not answer; the other ranks of {} connect to the root without it",
+               formation_.DescribeUpstream(), request_.self.node);
+  }
+  root_.Search();
+}
+
+void Joiner::OnRoot(std::unique_ptr<net::FrameStream> link, std::string name) {
+  formation_.ReadUpstream();
+  if (formation_.attached() && !formation_.upstream_is_silent()) return;
+  Attach(std::move(link), std::move(name));
 }
 
 void Joiner::Lead() {
@@ -185,7 +223,7 @@ void Joiner::OnDeadline() {
                       .below_a_leader = root_.below_a_leader() && (formation_.leader() || meeting_.alone()),
                       .name_is_taken_elsewhere = meeting_.name_is_taken_elsewhere()};
   if (formation_.roster() != nullptr) group.arrived = root_.Awaited().text;
-  if (formation_.attached()) group.upstream = formation_.upstream_name();
+  if (formation_.attached()) group.upstream = formation_.DescribeUpstream();
   if (const RootFinder* search = root_.search()) {
     group.rejection = search->rejection();
     group.problem = search->Problem();
@@ -194,7 +232,7 @@ void Joiner::OnDeadline() {
 }
 
 void Joiner::OnFormed(FormedGroup group) {
-  loop_.Cancel(std::exchange(descriptor_timer_, 0));
+  StopTimers();
   deadline_.Stop();
   meeting_.Stop();
   root_.Close();
@@ -226,7 +264,7 @@ Duration Joiner::TimeForLateRanks(bool from_above) const {
 
 void Joiner::Fail(Failure failure, bool from_above) {
   if (!on_done_ || notice_) return;
-  loop_.Cancel(std::exchange(descriptor_timer_, 0));
+  StopTimers();
   const ArrivedRanks arrived = formation_.arrived();
   // Not the obstacle on its way to the root.
   if (const auto reported = Reported(); reported && !from_above && !arrived.root) failure = *reported;

@@ -71,12 +71,16 @@ class Joiner {
 
  private:
   void Attach(std::unique_ptr<net::FrameStream> upstream, std::string name);
+  void FollowLeader(std::unique_ptr<net::FrameStream> leader);
+  void OnSilentLeader();
+  void OnRoot(std::unique_ptr<net::FrameStream> link, std::string name);
   void Lead();
   void StartAgain();
   void OnRestart();
   void OnLeaderLost(const std::string& node);
   void WatchDescriptors();
   void CheckDescriptors();
+  void StopTimers();
   std::optional<Failure> Reported() const;
   void OpenStatusServer();
   void OnDeadline();
@@ -95,6 +99,7 @@ class Joiner {
   Clock::time_point lost_at_;          // formation_.lost_leader(), if there is one
   int checks_without_descriptor_ = 0;  // in a row
   net::EventLoop::TimerId descriptor_timer_ = 0;
+  net::EventLoop::TimerId leader_timer_ = 0;
   std::unique_ptr<StatusServer> status_server_;
   std::unique_ptr<FailureNotice> notice_;
 };

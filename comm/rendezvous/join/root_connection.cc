@@ -67,6 +67,16 @@ std::string DescribeRoot(const Meeting& meeting, const std::string& node) {
   return DescribeRank(static_cast<int>(first - placement.node_of_rank.begin()), hosts.front());
 }
 
+std::string DescribeLeader(const Meeting& meeting, const ProcessInfo& self) {
+  if (self.claims.front().local_rank < 0) return "the leader of " + self.node;
+  const Placement& placement = meeting.placement;
+  for (size_t rank = 0; rank < placement.node_of_rank.size(); ++rank) {
+    if (placement.nodes.at(static_cast<size_t>(placement.node_of_rank[rank])).name == self.node)
+      return DescribeRank(static_cast<int>(rank), self.node);
+  }
+  return "local rank 0 on " + self.node;
+}
+
 std::string DescribeStandIn(const Meeting& meeting, const std::string& node) {
   const bool by_host = meeting.find_root == FindRoot::kHost;
   if (!by_host && meeting.find_root != FindRoot::kEndpoint) return "";

@@ -39,6 +39,9 @@ std::vector<std::string> RootHosts(const Meeting& meeting);
 // "rank 0 on gpu01", or the part of it that is known.
 std::string DescribeRoot(const Meeting& meeting, const std::string& node);
 
+// The leader of the node of `self`: "rank 4 on gpu02", or the part of it that is known.
+std::string DescribeLeader(const Meeting& meeting, const ProcessInfo& self);
+
 // Why a process without rank 0 is the root, as an addition to the missing ranks: only the address of the root, which may be
 // wrong, leads to its node. Empty if the list of nodes makes it the root.
 std::string DescribeStandIn(const Meeting& meeting, const std::string& node);

@@ -7,6 +7,7 @@
 #include "comm/net/socket.h"
 #include "comm/rendezvous/join/tree.h"
 #include "comm/rendezvous/roster/roster_builder.h"
+#include "comm/rendezvous/survey/process_state.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -20,6 +21,10 @@ constexpr Duration kGraceOfLevel = std::chrono::seconds(1);
 }  // namespace
 
 void UpstreamLink::Attach(std::unique_ptr<net::FrameStream> stream, std::string name) {
+  if (stream_) {
+    stream_->Send(EncodeBare(ControlType::kLeave));
+    Drop();
+  }
   stream_ = std::move(stream);
   name_ = std::move(name);
   acceptances_ = 0;
@@ -28,6 +33,14 @@ void UpstreamLink::Attach(std::unique_ptr<net::FrameStream> stream, std::string 
   // On another node the handshake compares them.
   is_local_ = net::LocalAddress(stream_->fd()).family() == AF_UNIX;
   if (is_local_) stream_->Send(Encode(request_.versions));
+}
+
+std::string UpstreamLink::Describe() const {
+  const auto credentials = stream_ && is_local_ ? net::CredentialsOf(stream_->fd()) : std::nullopt;
+  if (!credentials || credentials->pid == 0) return name_;
+  const auto state = LookAtProcess(credentials->pid);
+  return fmt::format("{} (process {}{})", name_, credentials->pid,
+                     state && IsStopped(*state) ? ", stopped" : "");
 }
 
 std::string UpstreamLink::LocalHost() const {

@@ -43,7 +43,12 @@ class UpstreamLink {
   UpstreamLink(const UpstreamLink&) = delete;
   UpstreamLink& operator=(const UpstreamLink&) = delete;
 
+  // A leader that has not accepted this process, if there is one, receives a Leave.
   void Attach(std::unique_ptr<net::FrameStream> stream, std::string name);
+  // The messages that have arrived.
+  void ReadNow() {
+    if (stream_) stream_->ReadNow();
+  }
   // The caller owns it. Null if there is none.
   std::unique_ptr<net::FrameStream> Take() { return std::move(stream_); }
   void Send(ByteView frame) {
@@ -52,10 +57,13 @@ class UpstreamLink {
 
   bool attached() const { return stream_ != nullptr; }
   const std::string& name() const { return name_; }
+  // With the process, if it is on this node: "rank 4 on gpu02 (process 4711, stopped)".
+  std::string Describe() const;
   // -1: it has not accepted this process.
   int rank() const { return acceptance_.ranks.empty() ? -1 : acceptance_.ranks.front(); }
   bool accepted() const { return accepted_; }
   bool parked() const { return parked_; }
+  bool answered() const { return accepted_ || parked_; }
   // A leader above has ended, the root has noticed it, and may not have the hello of this process.
   bool lost_known_leader() const { return lost_known_leader_; }
   // The local address that the connection uses; empty if it does not leave the node.

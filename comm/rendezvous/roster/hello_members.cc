@@ -21,11 +21,15 @@ void HelloMembers::Add(Source source, const Hello& hello) {
 
 std::vector<ProcessInfo> HelloMembers::Forget(Source source) {
   std::vector<ProcessInfo> forgotten;
-  for (auto& [from, member] : below_) {
-    if (from == source) forgotten.push_back(std::move(member));
+  size_t sent = sent_;
+  for (size_t i = 0; i < below_.size(); ++i) {
+    auto& [from, member] = below_[i];
+    if (from != source) continue;
+    forgotten.push_back(std::move(member));
+    if (i + 1 < sent_) --sent;
   }
   std::erase_if(below_, [source](const auto& entry) { return entry.first == source; });
-  sent_ = std::min(sent_, below_.size() + 1);
+  sent_ = sent;
   return forgotten;
 }
 

@@ -73,8 +73,9 @@ std::optional<Error> RosterBuilder::TakeSeat(Source source, const ProcessInfo& m
   }
   Seat& seat = seats_[static_cast<size_t>(claim.rank)];
   if (seat.taken) {
-    const bool again = seat.source == source && seat.node == member.node && seat.pid == member.pid &&
-                       seat.process == member.id;
+    // Also over another connection: a rank whose leader does not answer comes by itself.
+    const bool again = (seat.source == source || member.id != 0) && seat.node == member.node &&
+                       seat.pid == member.pid && seat.process == member.id;
     if (again) return std::nullopt;
     return ClaimedTwice(claim.rank, {seat.pid, seat.node}, {member.pid, member.node});
   }

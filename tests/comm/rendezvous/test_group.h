@@ -36,6 +36,10 @@ class TestRank {
   void Start() { joiner_->Start(); }
 
   int rank() const { return rank_; }
+  // At the root, while the group forms.
+  bool Arrived(int other) const {
+    return joiner_ && joiner_->arrivals() != nullptr && joiner_->arrivals()->contains(other);
+  }
   bool formed() const { return plane_ != nullptr; }
   bool ended() const { return formed() || refused_; }
   ControlPlane& plane() { return *plane_; }

@@ -358,7 +358,9 @@ TEST_F(JoinerFailureTest, ALeaderThatSaysNothingIsNamed) {
   follower.Start();
   ASSERT_TRUE(loop.Until([&] { return follower.ended(); }));
   EXPECT_EQ(follower.refused()->error,
-            (Error{Code::kDeadline, "the leader of b accepted the connection and sent nothing for 1s",
+            (Error{Code::kDeadline,
+                   fmt::format("rank 1 on b (process {}) accepted the connection and sent nothing for 1s",
+                               getpid()),
                    kTimeoutHint}));
 }
 

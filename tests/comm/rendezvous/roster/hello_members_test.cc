@@ -71,6 +71,16 @@ TEST(HelloMembers, AForgottenProcessNeverGoesUp) {
   EXPECT_THAT(PidsOf(members.TakeUnsent()), ElementsAre(10, 12));
 }
 
+TEST(HelloMembers, AnotherOneGoesUpAfterOneThatHasGoneUpIsForgotten) {
+  const ProcessInfo self = Process(10, 0);
+  HelloMembers members(self);
+  members.Add(1, {{}, {Process(11, 1)}});
+  members.TakeUnsent();
+  members.Add(2, {{}, {Process(12, 2)}});
+  members.Forget(1);
+  EXPECT_THAT(PidsOf(members.TakeUnsent()), ElementsAre(12));
+}
+
 TEST(HelloMembers, RankZeroIsThisProcessOrOneBelow) {
   const ProcessInfo self = Process(10, 1);
   HelloMembers members(self);

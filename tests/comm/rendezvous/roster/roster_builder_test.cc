@@ -143,6 +143,14 @@ TEST_F(RosterBuilderTest, ARankClaimedTwiceOverTwoConnectionsIsTwoProcesses) {
   EXPECT_EQ(failure->error.message, "rank 1 is claimed twice: by pid 1001 on gpu01 and by pid 1001 on gpu01");
 }
 
+// A rank whose leader did not answer, until it did.
+TEST_F(RosterBuilderTest, OneProcessMayComeOverTwoConnections) {
+  ProcessInfo member = PartyOf(1, "gpu01", 4, 1, 2);
+  member.id = 7;
+  ExpectWelcome(1, HelloOf({member}));
+  ExpectWelcome(2, HelloOf({member}));
+}
+
 TEST_F(RosterBuilderTest, TheSameProcessMayRepeatItself) {
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
   ExpectWelcome(1, HelloOf({PartyOf(1, "gpu01", 4, 1, 2)}));
