@@ -219,7 +219,8 @@ void PeerWatch::ProbeNodesBehind(Source source, const ChildLinks::Child& child) 
     SubtreeProbe::Node node{number, AddressesOf(number)};
     if (!node.addresses.empty()) behind.push_back(std::move(node));
   }
-  if (!behind_) {
+  // Nodes that live now, not those of an earlier silence.
+  if (!behind_ || behind_->idle()) {
     behind_ =
         std::make_unique<SubtreeProbe>(params_.links.loop(), LivingNodes(),
                                        [this](const std::vector<int>& nodes) { OnSilentBehind(nodes); });

@@ -44,6 +44,8 @@ class SubtreeProbe {
   // It is no longer silent.
   void Forget(Source leader);
   void Lose(Source leader);
+  // Checks no node.
+  bool idle() const { return nodes_.empty(); }
 
  private:
   struct Asked {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "tests/comm/net/test_loop.h"
+#include "tests/comm/rendezvous/control/silent_node.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -16,20 +17,6 @@ using testing::IsEmpty;
 constexpr Duration kAttempt = milliseconds(50);
 constexpr ChildLinks::Source kLeader = 1;
 constexpr ChildLinks::Source kOtherLeader = 2;
-
-// A node that has lost power: the kernel drops what arrives at a listener with a full queue.
-class SilentNode {
- public:
-  SilentNode() : listener_(*net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", 0))) {
-    EXPECT_EQ(listen(listener_.get(), 0), 0);
-    waiting_ = *net::StartConnect(address());
-  }
-  net::SocketAddress address() const { return net::LocalAddress(listener_.get()); }
-
- private:
-  UniqueFd listener_;
-  UniqueFd waiting_;
-};
 
 class SubtreeProbeTest : public testing::Test {
  protected:
