@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/auth/crypto.h"
+#include "comm/base/lists.h"
 #include "comm/net/hosts.h"
 
 namespace muster::rendezvous {
@@ -13,6 +14,8 @@ namespace {
 // A running root is found long before.
 constexpr Duration kLaterPorts = std::chrono::seconds(1);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
+// Bytes, in a message.
+constexpr size_t kLongestNames = 256;
 // One server answers all: fifty queries a second are no load for it.
 constexpr Duration kQueriesApart = std::chrono::milliseconds(20);
 
@@ -71,6 +74,7 @@ RootSearch::RootSearch(net::EventLoop& loop, Where where, RootDialer::Params par
       names_(loop.mailbox()),
       elsewhere_(loop.mailbox()),
       dialer_(loop, WithLeaders(params, where_.crowd), prover, std::move(on_link), std::move(on_rejected)) {
+  unanswered_ = where_.hosts;
   for (const std::string& host : where_.hosts) LookUp(host);
   if (!where_.further_ports) return;
   RootDialer::Further further;
@@ -111,6 +115,7 @@ void RootSearch::LookUp(const std::string& host) {
         found->own = ask && found->addresses && IsOwn(*found->addresses);
       },
       [this, found, host] {
+        std::erase(unanswered_, host);
         if (found->addresses) {
           name_problem_.clear();
           OnAddresses(*found->addresses);
@@ -154,7 +159,11 @@ void RootSearch::LookElsewhere(const std::string& host) {
 
 std::string RootSearch::Problem() const {
   std::string problem = dialer_.Problem();
-  return problem.empty() ? name_problem_ : problem;
+  if (problem.empty()) problem = name_problem_;
+  if (!problem.empty() || unanswered_.empty()) return problem;
+  const bool one = unanswered_.size() == 1;
+  return fmt::format("the name{} {} {} still being resolved", one ? "" : "s",
+                     FormatSomeNodes(unanswered_, kLongestNames), one ? "is" : "are");
 }
 
 }  // namespace muster::rendezvous

@@ -65,6 +65,7 @@ class RootSearch : public RootFinder {
   std::vector<net::SocketAddress> addresses_;          // of all hosts, without a port
   std::optional<std::vector<uint16_t>> further_ports_;
   RootDialer dialer_;
+  std::vector<std::string> unanswered_;  // hosts whose names have had no answer yet
   std::string name_problem_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -17,6 +17,8 @@ namespace {
 using std::chrono::seconds;
 using testing::StartsWith;
 
+constexpr std::string_view kPending = "the name no such host is still being resolved";
+
 class RootSearchTest : public testing::Test {
  protected:
   void Search(std::vector<std::string> hosts, std::vector<uint16_t> ports,
@@ -61,10 +63,17 @@ TEST_F(RootSearchTest, LooksOnEveryHostAndPort) {
 
 TEST_F(RootSearchTest, ANameThatCannotBeResolvedIsReported) {
   Search({"no such host"}, {net::FreePort()});
-  EXPECT_EQ(search->Problem(), "");
-  ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
+  ASSERT_TRUE(loop.Until([&] { return search->Problem() != kPending; }));
   EXPECT_THAT(search->Problem(), StartsWith("cannot resolve host \"no such host\": "));
   EXPECT_FALSE(search->rejection());
+}
+
+// The loop has not run: no answer has arrived.
+TEST_F(RootSearchTest, ANameWithoutAnAnswerIsReported) {
+  Search({"gpu01"}, {net::FreePort()});
+  EXPECT_EQ(search->Problem(), "the name gpu01 is still being resolved");
+  Search({"gpu01", "gpu02", "gpu03"}, {net::FreePort()});
+  EXPECT_EQ(search->Problem(), "the names gpu[01-03] are still being resolved");
 }
 
 TEST_F(RootSearchTest, ANameThatLeadsNowhereIsSoughtElsewhere) {
@@ -168,7 +177,7 @@ TEST_F(RootSearchTest, DestroyedWhileItLooksUpItIsForgotten) {
   search.reset();
   loop.Settle();
   Search({"no such host"}, {net::FreePort()});
-  ASSERT_TRUE(loop.Until([&] { return !search->Problem().empty(); }));
+  ASSERT_TRUE(loop.Until([&] { return search->Problem() != kPending; }));
   // With its next look-up already on the clock.
   search.reset();
   loop.For(std::chrono::milliseconds(1100));
