@@ -39,9 +39,12 @@ std::string Put(const UniqueFd& file, const std::string& line) {
 struct FileSink::Shared {
   using Lock = std::unique_lock<std::mutex>;
 
-  Shared(UniqueFd f, std::string (*c)(std::string_view)) : file(std::move(f)), complain(c) {}
+  Shared(UniqueFd f, std::string_view n, bool r, std::string (*c)(std::string_view))
+      : file(std::move(f)), name(n), retries(r), complain(c) {}
 
   UniqueFd file;
+  const std::string name;
+  const bool retries;
   std::string (*const complain)(std::string_view);
   std::mutex mutex;
   std::condition_variable changed;
@@ -50,6 +53,7 @@ struct FileSink::Shared {
   size_t bytes = 0;              // of kept
   uint64_t dropped = 0;
   bool failing = false;
+  bool paused = false;  // until the next line or Flush: the first one failed, and is to be tried again
   std::vector<Lost> lost;
   Clock::time_point stall_began;
   Clock::time_point drained;
@@ -60,7 +64,7 @@ struct FileSink::Shared {
   void Work() {
     Lock lock(mutex);
     while (true) {
-      changed.wait(lock, [this] { return ended || !kept.empty(); });
+      changed.wait(lock, [this] { return ended || (!kept.empty() && !paused); });
       if (kept.empty()) break;
       // No other thread touches the first line.
       const std::string& line = kept.front();
@@ -77,6 +81,11 @@ struct FileSink::Shared {
   }
 
   void OnWritten(std::string reason) {
+    if (retries && !reason.empty()) {
+      paused = true;
+      changed.notify_all();
+      return;
+    }
     std::string line = std::move(kept.front());
     kept.pop_front();
     bytes -= line.size();
@@ -99,16 +108,22 @@ struct FileSink::Shared {
   void Keep(std::string line) {
     bytes += line.size();
     kept.push_back(std::move(line));
+    Resume();
+  }
+
+  void Resume() {
+    paused = false;
     changed.notify_all();
   }
 
+  // False: the file is stalled.
   bool Drain(Lock& lock, Clock::time_point until) {
-    return changed.wait_until(lock, until, [this] { return kept.empty(); });
+    return changed.wait_until(lock, until, [this] { return kept.empty() || paused; });
   }
 
   std::string CountDropped(Clock::time_point until) {
-    return complain(fmt::format("{} lines were not written: log.file was blocked for {}",
-                                std::exchange(dropped, 0), FormatSeconds(until - stall_began)));
+    return complain(fmt::format("{} lines were not written: {} was blocked for {}", std::exchange(dropped, 0),
+                                name, FormatSeconds(until - stall_began)));
   }
 
   void GiveUp() {
@@ -122,8 +137,9 @@ struct FileSink::Shared {
   }
 };
 
-FileSink::FileSink(UniqueFd file, std::string (*complain)(std::string_view))
-    : shared_(std::make_shared<Shared>(std::move(file), complain)) {
+FileSink::FileSink(UniqueFd file, std::string_view name, Failed failed,
+                   std::string (*complain)(std::string_view))
+    : shared_(std::make_shared<Shared>(std::move(file), name, failed == Failed::kRetry, complain)) {
   struct stat status {};
   may_stall_ = fstat(shared_->file.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
@@ -156,12 +172,13 @@ std::vector<FileSink::Lost> FileSink::Write(std::string line) {
   if (idle && shared.dropped > 0) shared.Keep(shared.CountDropped(shared.drained));
   if (!idle && (shared.dropped > 0 || shared.bytes + line.size() > kMostKept)) {
     ++shared.dropped;
+    shared.Resume();
   } else {
     shared.Keep(std::move(line));
   }
   // A file that was too slow last time is not waited for again.
   const Clock::time_point now = Clock::now();
-  if (idle && !shared.Drain(lock, now + kPatience)) shared.stall_began = now;
+  if (idle && (!shared.Drain(lock, now + kPatience) || shared.paused)) shared.stall_began = now;
   return std::exchange(shared.lost, {});
 }
 
@@ -170,6 +187,7 @@ std::vector<FileSink::Lost> FileSink::Flush(Deadline deadline) {
   Shared& shared = *shared_;
   Shared::Lock lock(shared.mutex);
   if (shared.kept.empty() && shared.dropped > 0) shared.Keep(shared.CountDropped(shared.drained));
+  shared.Resume();
   if (deadline.Expired()) return std::exchange(shared.lost, {});
   if (!shared.end_began) shared.end_began = Clock::now();
   const Clock::time_point give_up_at = *shared.end_began + kPatienceAtEnd;

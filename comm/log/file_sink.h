@@ -1,7 +1,7 @@
-// The sink for log.file. A write to a regular file blocks while its file system stalls, as NFS without its server; no flag
-// prevents it. A thread therefore writes, and a stall does not stop the heartbeats of the logging process. A line is
-// waited for briefly: normally it is written when Write returns. During a stall lines are kept; those for which there is
-// no room are dropped, and counted in the file afterwards.
+// The sink for log.file, and for a standard error that is a regular file. A write to a regular file blocks while its file
+// system stalls, as NFS without its server; no flag prevents it. A thread therefore writes, and a stall does not stop the
+// heartbeats of the logging process. A line is waited for briefly: normally it is written when Write returns. During a stall
+// lines are kept; those for which there is no room are dropped, and counted in the file afterwards.
 //
 // The thread starts at the first line. Each line is one write(2), so that many processes can share the file. In a child of
 // fork(2), which does not have the thread, and if the system has none to give, the caller writes.
@@ -25,8 +25,15 @@ class FileSink {
     std::string line;
   };
 
-  // `file` is no regular file: O_NONBLOCK is set. `complain` makes the line that counts what was dropped from its sentence.
-  FileSink(UniqueFd file, std::string (*complain)(std::string_view));
+  // After a failed write.
+  enum class Failed {
+    kReturn,  // the line is Lost
+    kRetry,   // with the next line and with Flush: there is no other place for it
+  };
+
+  // `file` is no regular file: O_NONBLOCK is set. `name`: in the line that counts what was dropped, which `complain` makes from
+  // its sentence.
+  FileSink(UniqueFd file, std::string_view name, Failed failed, std::string (*complain)(std::string_view));
   FileSink(const FileSink&) = delete;
   FileSink& operator=(const FileSink&) = delete;
   // Waits until the file is closed; during a stall not at all: kept lines are then written if it ends before the process.

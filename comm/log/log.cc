@@ -40,6 +40,7 @@ std::string ComplaintLine(std::string_view sentence);
 struct LogState {
   std::mutex mutex;
   BoundedSink standard_error{STDERR_FILENO, ComplaintLine};
+  std::unique_ptr<FileSink> error_file;  // in its place, once standard error has been a regular file
   LogLevel level = LogLevel::kInfo;
   bool status_line_open = false;
   LogFormat format = LogFormat::kText;
@@ -90,31 +91,47 @@ std::string ComplaintLine(std::string_view sentence) {
   return Line(State(), LogLevel::kWarning, "log_failed", {}, sentence);
 }
 
+// exit may have been called in a signal handler, above a function that holds the lock.
+void FlushAtExit();
+void FlushBeforeExit() { [[maybe_unused]] static const int added = std::atexit(FlushAtExit); }
+
+// A stalled file system may block fstat as well: it is called until standard error is a regular file, and not for each line.
+// The descriptor itself is written: so the offset stays that of the processes that share it.
+void WriteToStandardError(LogState& state, std::string line) {
+  struct stat status {};
+  if (!state.error_file && fstat(STDERR_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
+    state.error_file = std::make_unique<FileSink>(UniqueFd(STDERR_FILENO), "standard error",
+                                                  FileSink::Failed::kRetry, ComplaintLine);
+    FlushBeforeExit();
+  }
+  if (!state.error_file) return state.standard_error.Write(line);
+  state.error_file->Write(std::move(line));
+}
+
 // A line that the file does not take goes to standard error. A line with the reason precedes it, once for each beginning
 // of such failures: a log is no reason to end a job.
 void WriteLost(LogState& state, const std::vector<FileSink::Lost>& lost) {
   for (const auto& [reason, line] : lost) {
     if (!reason.empty()) {
-      state.standard_error.Write(ComplaintLine(fmt::format(
-          "log.file: cannot write {}: {}; these lines go to standard error", *state.path, reason)));
+      WriteToStandardError(
+          state, ComplaintLine(fmt::format("log.file: cannot write {}: {}; these lines go to standard error",
+                                           *state.path, reason)));
     }
-    state.standard_error.Write(line);
+    WriteToStandardError(state, line);
   }
 }
 
 void Flush(LogState& state, Deadline deadline) {
   if (state.file) WriteLost(state, state.file->Flush(deadline));
+  if (state.error_file) state.error_file->Flush(deadline);
   state.standard_error.Flush(deadline);
 }
 
-// exit may have been called in a signal handler, above a function that holds the lock.
 void FlushAtExit() {
   LogState& state = State();
   const std::unique_lock lock(state.mutex, std::try_to_lock);
   if (lock) Flush(state, Deadline::After(kLastLinesWithin));
 }
-
-void FlushBeforeExit() { [[maybe_unused]] static const int added = std::atexit(FlushAtExit); }
 
 }  // namespace
 
@@ -128,11 +145,13 @@ void SetUpLog(const LogOptions& options) {
   if (!options.file) return;
   auto file = OpenForWriting(*options.file);
   if (file) {
-    state.file = std::make_unique<FileSink>(*std::move(file), ComplaintLine);
+    state.file =
+        std::make_unique<FileSink>(*std::move(file), "log.file", FileSink::Failed::kReturn, ComplaintLine);
     FlushBeforeExit();
   } else if (options.level <= LogLevel::kWarning) {
-    state.standard_error.Write(ComplaintLine(
-        fmt::format("log.file: cannot open {}; standard error is used instead", file.error().message)));
+    WriteToStandardError(state,
+                         ComplaintLine(fmt::format("log.file: cannot open {}; standard error is used instead",
+                                                   file.error().message)));
   }
 }
 
@@ -178,7 +197,7 @@ void LogLine(LogLevel level, std::string_view event, LogFields fields, std::stri
   if (std::exchange(state.status_line_open, false)) state.standard_error.WriteRaw(kClearLine);
   if (level < state.level) return;
   if (state.file) return WriteLost(state, state.file->Write(std::move(line)));
-  state.standard_error.Write(line);
+  WriteToStandardError(state, std::move(line));
 }
 
 void FlushLog(Deadline deadline) {

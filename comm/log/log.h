@@ -18,9 +18,10 @@
 //
 // Thread-safe. Before SetUpLog the level is info, the format text. Formatting happens only when the level is
 // enabled. If standard error takes nothing, a line waits for 100 ms; then up to 64 KiB of lines are kept for the
-// next line and for FlushLog, and more are dropped and counted. The same for log.file, which a thread writes. Neither a stopped
-// terminal nor a file system that stalls must stop a process's heartbeats. A file that cannot be written is named once, and its
-// lines go to standard error until it can. SetUpLog opens it, and BLOCKS as long as its file system does.
+// next line and for FlushLog, and more are dropped and counted. The same for log.file. A thread writes it, and a
+// standard error that is a regular file. Neither a stopped terminal nor a file system that stalls must stop a
+// process's heartbeats. A log.file that cannot be written is named once, and its lines go to standard error until it
+// can. SetUpLog opens it, and BLOCKS as long as its file system does.
 #pragma once
 
 #include <fmt/core.h>

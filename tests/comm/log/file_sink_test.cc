@@ -1,4 +1,5 @@
-// Through the log, as its users meet it: a log.file whose file system stalls.
+// Through the log, as its users meet it: a log.file, or a standard error, whose file system stalls.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -98,6 +99,8 @@ class FileSinkTest : public testing::Test {
     for (; !condition(); std::this_thread::yield()) FlushLog(Deadline::After(Duration::zero()));
   }
 
+  const std::string path_ = testing::TempDir() + "file_sink_test.log";
+
  private:
   static void Set(bool stalled, int error_number) {
     const std::lock_guard lock(TheServer().mutex);
@@ -105,8 +108,6 @@ class FileSinkTest : public testing::Test {
     TheServer().error_number = error_number;
     TheServer().changed.notify_all();
   }
-
-  const std::string path_ = testing::TempDir() + "file_sink_test.log";
 };
 
 // The thread that wrote does not keep it open.
@@ -211,8 +212,11 @@ TEST_F(FileSinkTest, AForkedChildWritesItsLines) {
 }
 
 TEST_F(FileSinkTest, AThreadIsStartedByTheFirstLineInAFile) {
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
   const pid_t child = fork();
   if (child == 0) {
+    dup2(pipe_ends[1], STDERR_FILENO);
     const auto threads = [] {
       const std::filesystem::directory_iterator tasks("/proc/self/task");
       return std::distance(begin(tasks), end(tasks));
@@ -227,9 +231,88 @@ TEST_F(FileSinkTest, AThreadIsStartedByTheFirstLineInAFile) {
     LogInfo("two");
     _exit(threads() == before + 1 ? 0 : 2);
   }
+  for (const int end : pipe_ends) close(end);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// `sbatch --error=FILE` and `2>FILE`.
+class StandardErrorTest : public FileSinkTest {
+ protected:
+  StandardErrorTest() {
+    SetUpLog({});
+    unlink(path_.c_str());
+    const UniqueFd file(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    dup2(file.get(), STDERR_FILENO);
+    struct stat status {};
+    EXPECT_EQ(fstat(STDERR_FILENO, &status), 0);
+    TheServer().file = status.st_ino;
+  }
+  ~StandardErrorTest() override {
+    Resume();
+    FlushLog(Deadline::Never());
+    dup2(before_.get(), STDERR_FILENO);
+  }
+
+ private:
+  const UniqueFd before_{dup(STDERR_FILENO)};
+};
+
+TEST_F(StandardErrorTest, LinesForAFileThatStallsAreKept) {
+  Stall();
+  LogInfo("one");
+  LogInfo("two");
+  EXPECT_EQ(Shown(), "");
+  Resume();
+  LogInfo("three");
+  Await([] { return Shown().ends_with("three\n"); });
+  EXPECT_EQ(Shown(), "muster: one\nmuster: two\nmuster: three\n");
+}
+
+TEST_F(StandardErrorTest, WhatAStalledFileLosesIsCountedInIt) {
+  Stall();
+  for (int i = 0; i < 1000; ++i) LogInfo("{:04} {}", i, std::string(87, 'x'));
+  Resume();
+  Await([] { return Shown().find("were not written") != std::string::npos; });
+  EXPECT_THAT(Shown(),
+              testing::ContainsRegex("x\nmuster: warning: 352 lines were not written: standard error was "
+                                     "blocked for [0-9.]+ s\n$"));
+}
+
+TEST_F(StandardErrorTest, AFullDiskGetsItsLinesOnceItHasRoom) {
+  Resume(ENOSPC);
+  LogInfo("one");
+  LogInfo("two");
+  FlushLog(Deadline::Never());
+  EXPECT_EQ(Shown(), "");
+  Resume();
+  LogInfo("three");
+  Await([] { return Shown().ends_with("three\n"); });
+  EXPECT_EQ(Shown(), "muster: one\nmuster: two\nmuster: three\n");
+}
+
+// The descriptor is that of other processes; without O_APPEND they share its offset.
+TEST_F(StandardErrorTest, LinesStandBetweenThoseOfOtherProcesses) {
+  for (const char* line : {"one", "two"}) {
+    ASSERT_EQ(write(STDERR_FILENO, "theirs\n", 7), 7);
+    LogInfo("{}", line);
+    FlushLog(Deadline::Never());
+  }
+  EXPECT_EQ(Shown(), "theirs\nmuster: one\ntheirs\nmuster: two\n");
+}
+
+TEST_F(StandardErrorTest, AProgramThatExitsWritesWhatWasKept) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Stall();
+        LogError("the reason");
+        std::atexit([] { Resume(); });
+        exit(3);
+      },
+      testing::ExitedWithCode(3), "");
+  EXPECT_EQ(Written(), "muster: error: the reason\n");
 }
 
 }  // namespace
