@@ -5,6 +5,8 @@
 namespace muster::rendezvous {
 namespace {
 
+using std::chrono::minutes;
+
 constexpr Duration kAskAfter = std::chrono::seconds(10);
 
 }  // namespace
@@ -27,7 +29,8 @@ void JobClock::Ask(const JoinRequest& request) {
                                                   if (!facts.time_note.empty())
                                                     LogWarning("{}", facts.time_note);
                                                   Send(Deadline::After(*facts.time_left));
-                                                });
+                                                },
+                                                {minutes(1), minutes(5), minutes(15)});
 }
 
 void JobClock::ReceiveFromParent(ByteView frame) {

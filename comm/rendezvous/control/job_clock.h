@@ -1,6 +1,6 @@
 // The end of the job's time, in a formed group whose environment lacks it. The root queries the scheduler
-// once, after a delay that short steps do not reach, and sends the time to all ranks. Later operations do not
-// wait beyond it.
+// after a delay that short steps do not reach, and sends the time to all ranks. Later operations do not
+// wait beyond it. A failed query is repeated after 1, 5 and 15 minutes.
 //
 //   down   JobEnd
 //

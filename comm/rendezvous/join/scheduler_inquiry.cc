@@ -5,11 +5,13 @@
 namespace muster::rendezvous {
 
 SchedulerInquiry::SchedulerInquiry(net::EventLoop& loop, std::shared_ptr<const Scheduler> scheduler,
-                                   SchedulerQuestion question, Duration after, OnFacts on_facts)
+                                   SchedulerQuestion question, Duration after, OnFacts on_facts,
+                                   std::vector<Duration> again)
     : loop_(loop),
       scheduler_(std::move(scheduler)),
       question_(std::move(question)),
       on_facts_(std::move(on_facts)),
+      again_(std::move(again)),
       worker_(loop.mailbox()) {
   if (scheduler_ && !question_.empty()) timer_ = loop_.After(after, [this] { Ask(); });
 }
@@ -26,7 +28,14 @@ void SchedulerInquiry::Ask() {
 }
 
 void SchedulerInquiry::OnAnswer(const Result<SchedulerFacts>& answer) {
-  if (!answer) return LogSchedulerProblem(answer.error());
+  if (!answer) {
+    LogSchedulerProblem(answer.error());
+    // There is no scheduler to query.
+    if (again_.empty() || answer.error().code == Code::kConfiguration) return;
+    timer_ = loop_.After(again_.front(), [this] { Ask(); });
+    again_.erase(again_.begin());
+    return;
+  }
   const OnFacts on_facts = on_facts_;
   on_facts(*answer);
 }

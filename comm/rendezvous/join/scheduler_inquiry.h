@@ -1,10 +1,11 @@
-// One query to the scheduler, sent off the loop after a delay, unless it is destroyed before.
+// One query to the scheduler, sent off the loop after a delay, unless it is destroyed before. A failed one may be repeated.
 //
 // Runs on one EventLoop. A call that hangs is abandoned.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "comm/net/event_loop.h"
 #include "comm/net/thread_worker.h"
@@ -17,9 +18,10 @@ class SchedulerInquiry {
   // Called only with new facts; errors are logged. May destroy the inquiry.
   using OnFacts = std::function<void(const SchedulerFacts&)>;
 
-  // Sends no query if `scheduler` is null or the question is empty.
+  // Sends no query if `scheduler` is null or the question is empty. `again`: the pauses after failed queries.
   SchedulerInquiry(net::EventLoop& loop, std::shared_ptr<const Scheduler> scheduler,
-                   SchedulerQuestion question, Duration after, OnFacts on_facts);
+                   SchedulerQuestion question, Duration after, OnFacts on_facts,
+                   std::vector<Duration> again = {});
   SchedulerInquiry(const SchedulerInquiry&) = delete;
   SchedulerInquiry& operator=(const SchedulerInquiry&) = delete;
   ~SchedulerInquiry();
@@ -32,6 +34,7 @@ class SchedulerInquiry {
   std::shared_ptr<const Scheduler> scheduler_;
   SchedulerQuestion question_;
   OnFacts on_facts_;
+  std::vector<Duration> again_;
   net::ThreadWorker worker_;
   net::EventLoop::TimerId timer_ = 0;
 };
