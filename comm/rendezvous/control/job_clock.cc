@@ -22,15 +22,14 @@ void JobClock::Ask(const JoinRequest& request) {
     timer_ = links_.loop().After(Duration::zero(), [this, latest] { Send(latest); });
     return;
   }
-  inquiry_ = std::make_unique<SchedulerInquiry>(links_.loop(), request.scheduler, question,
-                                                request.scheduler_patience + kAskAfter,
-                                                [this](const SchedulerFacts& facts) {
-                                                  if (!facts.time_left) return;
-                                                  if (!facts.time_note.empty())
-                                                    LogWarning("{}", facts.time_note);
-                                                  Send(Deadline::After(*facts.time_left));
-                                                },
-                                                {minutes(1), minutes(5), minutes(15)});
+  inquiry_ = std::make_unique<SchedulerInquiry>(
+      links_.loop(), request.scheduler, question, request.scheduler_patience + kAskAfter,
+      [this](const SchedulerFacts& facts) {
+        if (!facts.time_left) return;
+        if (!facts.time_note.empty()) LogWarning("{}", facts.time_note);
+        Send(Deadline::After(*facts.time_left));
+      },
+      std::vector<Duration>{minutes(1), minutes(5), minutes(15)});
 }
 
 void JobClock::ReceiveFromParent(ByteView frame) {
