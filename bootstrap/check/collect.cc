@@ -111,7 +111,8 @@ class Collector {
     const GpuToCheck& gpu = options_.gpus[static_cast<size_t>(group_.rank())];
     GpuFacts mine;
     if (!gpu.uuid.empty()) {
-      mine = CheckGpu(gpu, options_.bandwidth, std::min<Duration>(kGpuPatience, options_.timeouts.init / 2));
+      mine = CheckGpu(gpu, options_.bandwidth, std::min<Duration>(kGpuPatience, options_.timeouts.init / 2),
+                      group_.failure_fd());
     }
     MUSTER_TRY(const auto received, KeyedAllGather("check: gpus", EncodeFields(mine)));
     for (int rank = 0; rank < roster_.size(); ++rank) {

@@ -22,9 +22,10 @@ struct GpuMemoryErrors {
 
 // Of the GPU of one rank. A rank without a GPU has an empty uuid.
 struct GpuFacts {
-  std::string uuid;     // "GPU-3b8f..."
-  std::string name;     // "NVIDIA H100 80GB HBM3"
-  std::string problem;  // why the checks ended early; empty: they are complete
+  std::string uuid;           // "GPU-3b8f..."
+  std::string name;           // "NVIDIA H100 80GB HBM3"
+  std::string problem;        // why the checks ended early; empty: they are complete
+  bool memory_taken = false;  // that is the problem
 
   uint64_t words = 0;  // of 4 bytes, written and read back
   uint64_t wrong_words = 0;
@@ -46,9 +47,9 @@ void Fields(auto& wire, Is<GpuMemoryErrors> auto& errors) {
 }
 
 void Fields(auto& wire, Is<GpuFacts> auto& facts) {
-  wire(facts.uuid, facts.name, facts.problem, facts.words, facts.wrong_words, facts.elements,
-       facts.wrong_elements, facts.write_bytes_per_s, facts.read_bytes_per_s, facts.product_flops,
-       facts.errors, facts.errors_problem);
+  wire(facts.uuid, facts.name, facts.problem, facts.memory_taken, facts.words, facts.wrong_words,
+       facts.elements, facts.wrong_elements, facts.write_bytes_per_s, facts.read_bytes_per_s,
+       facts.product_flops, facts.errors, facts.errors_problem);
 }
 
 }  // namespace muster::check

@@ -41,7 +41,10 @@ class GpuJudge {
   void JudgeOne(size_t rank) {
     const GpuFacts& gpu = evidence_.gpus[rank];
     const char* const replace = "leave the node out; an administrator resets or replaces the GPU";
-    if (!gpu.problem.empty()) {
+    if (gpu.memory_taken) {
+      Fail(rank, "gpu_memory_taken", fmt::format("{}: {}", Name(rank), gpu.problem),
+           "end that process (nvidia-smi lists those that use a GPU), or leave the node out");
+    } else if (!gpu.problem.empty()) {
       Fail(rank, "gpu_failed", fmt::format("{}: {}", Name(rank), gpu.problem),
            "leave the node out; dmesg on it shows the driver's Xid errors");
     } else if (gpu.wrong_words > 0) {

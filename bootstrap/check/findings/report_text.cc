@@ -155,7 +155,8 @@ void AddGpus(std::string& out, const Evidence& evidence) {
 // The facts that the checks of all GPUs share.
 void AddGpuChecks(std::string& out, const Evidence& evidence, const Verdict& verdict) {
   if (evidence.gpus.empty()) return;
-  if (const size_t failed = Failures(verdict, "gpu_failed") + Failures(verdict, "gpu_wrong_result");
+  if (const size_t failed = Failures(verdict, "gpu_failed") + Failures(verdict, "gpu_memory_taken") +
+                            Failures(verdict, "gpu_wrong_result");
       failed > 0) {
     return AddLine(out, "GPU checks", "FAILED", fmt::format("{} of {} GPUs", failed, evidence.gpus.size()));
   }

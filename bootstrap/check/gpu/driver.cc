@@ -11,6 +11,8 @@ namespace muster::check {
 
 // Results are 0 or an error. Handles are pointers; a device is a number.
 struct DriverFunctions {
+  static std::string Ending(int result) { return fmt::format(" (error {})", result); }
+
   Symbols symbols;
   int (*init)(unsigned) = symbols.Need("cuInit");
   int (*error_text)(int, const char**) = symbols.Need("cuGetErrorString");
@@ -44,18 +46,23 @@ struct DriverFunctions {
     if (result == 0) return {};
     const char* text = nullptr;
     if (error_text(result, &text) != 0 || text == nullptr) text = "unknown error";
-    return Fail(Code::kSystem, "the GPU's driver cannot {}: {} (error {})", what, text, result);
+    return Fail(Code::kSystem, "the GPU's driver cannot {}: {}{}", what, text, Ending(result));
   }
 };
 
 namespace {
 
+constexpr int kOutOfMemory = 2;           // CUDA_ERROR_OUT_OF_MEMORY
 constexpr int kMultiprocessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 
 // Without "GPU-" or "MIG-".
 std::string NumberOf(const std::string& uuid) { return uuid.substr(uuid.find('-') + 1); }
 
 }  // namespace
+
+bool IsOutOfMemory(const Error& error) {
+  return error.message.ends_with(DriverFunctions::Ending(kOutOfMemory));
+}
 
 GpuMemory::~GpuMemory() {
   if (address_ != 0) functions_->free(address_);

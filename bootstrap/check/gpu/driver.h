@@ -21,6 +21,9 @@ namespace muster::check {
 
 struct DriverFunctions;
 
+// The driver's CUDA_ERROR_OUT_OF_MEMORY.
+bool IsOutOfMemory(const Error& error);
+
 // Memory of the GPU; freed at the end. Must not outlive its driver.
 class GpuMemory {
  public:

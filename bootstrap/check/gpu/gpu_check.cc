@@ -1,15 +1,21 @@
 #include "bootstrap/check/gpu/gpu_check.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
+#include <ranges>
 #include <vector>
 
+#include "bootstrap/check/findings/units.h"
 #include "bootstrap/check/gpu/driver.h"
 #include "bootstrap/check/gpu/kernels.h"
 #include "bootstrap/check/gpu/memory_errors.h"
 #include "comm/base/parse.h"
 #include "comm/system/bounded_call.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::check {
 namespace {
@@ -63,6 +69,7 @@ class Checker {
     MUSTER_TRY(const size_t free, driver_.FreeBytes());
     const size_t bytes = std::min(rates_ ? kMostBytes : kFewBytes, free / kShareOfFree);
     const auto words = static_cast<unsigned>(bytes / sizeof(uint32_t));
+    facts_.memory_taken = words == 0;
     if (words == 0) return Fail(Code::kSystem, "the GPU has no free memory");
     facts_.words = words;
     MUSTER_TRY(const GpuMemory memory, driver_.Allocate(bytes));
@@ -146,6 +153,20 @@ class Checker {
   GpuFacts& facts_;
 };
 
+// " by python3 (process 4711, 78 GiB)". Empty if they are not known, as in a container with its own process numbers.
+std::string UsersOf(const std::string& uuid) {
+  constexpr size_t kNamed = 4;
+  std::vector<GpuUser> users = ReadGpuUsers(uuid).value_or(std::vector<GpuUser>());
+  std::erase_if(users, [](const GpuUser& user) { return user.pid == getpid(); });
+  std::ranges::sort(users, std::greater(), &GpuUser::bytes);
+  std::string text;
+  for (const GpuUser& user : users | std::views::take(kNamed)) {
+    text += fmt::format("{}{} (process {}", text.empty() ? " by " : ", ", ProcessName(user.pid), user.pid);
+    text += user.bytes == kUnknown ? ")" : fmt::format(", {})", ShowBytes(user.bytes));
+  }
+  return text + (users.size() > kNamed ? fmt::format(" and {} more", users.size() - kNamed) : "");
+}
+
 Status CheckNow(bool rates, GpuFacts& facts) {
   MUSTER_TRY(const auto driver, GpuDriver::Open(facts.uuid, kKernels));
   if (const auto errors = ReadMemoryErrors(driver->pci())) {
@@ -160,14 +181,20 @@ Status CheckNow(bool rates, GpuFacts& facts) {
 
 }  // namespace
 
-GpuFacts CheckGpu(const GpuToCheck& gpu, bool rates, Duration patience) {
+GpuFacts CheckGpu(const GpuToCheck& gpu, bool rates, Duration patience, int stop_fd) {
   GpuFacts facts;
   facts.uuid = gpu.uuid;
   facts.name = gpu.name;
   const auto found = std::make_shared<GpuFacts>(facts);
-  const bool ended = RunWithin(Deadline::After(patience), [found, rates] {
-    if (const Status status = CheckNow(rates, *found); !status) found->problem = status.error().message;
-  });
+  const auto check = [found, rates] {
+    const Status status = CheckNow(rates, *found);
+    if (status) return;
+    found->problem = status.error().message;
+    found->memory_taken = found->memory_taken || IsOutOfMemory(status.error());
+    if (found->memory_taken)
+      found->problem = fmt::format("its memory is taken{}: {}", UsersOf(found->uuid), found->problem);
+  };
+  const bool ended = RunWithin(Deadline::After(patience), check, stop_fd);
   if (ended) return *found;
   facts.problem = fmt::format("its checks did not end within {}", FormatDuration(patience));
   return facts;

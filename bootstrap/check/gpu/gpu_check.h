@@ -18,7 +18,7 @@ struct GpuToCheck {
 
 // `rates`: the best of several rounds over up to 256 MiB; without them one round of each value over up to 16 MiB. At
 // most an eighth of the GPU's free memory is used. BLOCKS until `patience` has passed: then the facts have that as
-// their problem, and the calls that hang are left behind on their thread.
-GpuFacts CheckGpu(const GpuToCheck& gpu, bool rates, Duration patience);
+// their problem, and the calls that hang are left behind on their thread. The same when `stop_fd` becomes readable.
+GpuFacts CheckGpu(const GpuToCheck& gpu, bool rates, Duration patience, int stop_fd = -1);
 
 }  // namespace muster::check

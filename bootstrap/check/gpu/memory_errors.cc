@@ -1,9 +1,21 @@
 #include "bootstrap/check/gpu/memory_errors.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "comm/system/shared_library.h"
 
 namespace muster::check {
 namespace {
+
+// nvmlProcessInfo_t
+struct NvmlProcess {
+  unsigned pid;
+  unsigned long long bytes;  // ~0: not known
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
 
 // Handles are pointers; results are 0 or an error.
 struct Functions {
@@ -12,6 +24,8 @@ struct Functions {
   int (*shut_down)() = symbols.Need("nvmlShutdown");
   const char* (*error_text)(int) = symbols.Need("nvmlErrorString");
   int (*device)(const char*, void**) = symbols.Need("nvmlDeviceGetHandleByPciBusId_v2");
+  int (*device_of_uuid)(const char*, void**) = symbols.Want("nvmlDeviceGetHandleByUUID");
+  int (*users)(void*, unsigned*, NvmlProcess*) = symbols.Want("nvmlDeviceGetComputeRunningProcesses_v3");
   int (*ecc_errors)(void*, int, int, unsigned long long*) = symbols.Need("nvmlDeviceGetTotalEccErrors");
   int (*remapped_rows)(void*, unsigned*, unsigned*, unsigned*,
                        unsigned*) = symbols.Want("nvmlDeviceGetRemappedRows");
@@ -22,6 +36,7 @@ struct Functions {
   }
 };
 
+constexpr size_t kMostUsers = 256;
 enum { kNotSupported = 3 };           // NVML_ERROR_NOT_SUPPORTED
 enum { kCorrected, kUncorrected };    // nvmlMemoryErrorType_t
 enum { kSinceTheDriverStarted = 0 };  // NVML_VOLATILE_ECC
@@ -50,17 +65,42 @@ Status Read(const Functions& nvml, const std::string& pci, GpuMemoryErrors& erro
   return {};
 }
 
-}  // namespace
+Status ReadUsers(const Functions& nvml, const std::string& uuid, std::vector<GpuUser>& users) {
+  if (nvml.device_of_uuid == nullptr || nvml.users == nullptr)
+    return Fail(Code::kSystem, "NVML cannot list processes: it is too old");
+  void* device = nullptr;
+  MUSTER_CHECK(nvml.Check(nvml.device_of_uuid(uuid.c_str(), &device), "find " + uuid));
+  std::array<NvmlProcess, kMostUsers> found{};
+  unsigned count = found.size();
+  MUSTER_CHECK(nvml.Check(nvml.users(device, &count, found.data()), "list processes"));
+  for (const NvmlProcess& user : std::span(found).first(std::min<size_t>(count, found.size())))
+    users.push_back({static_cast<int>(user.pid), user.bytes});
+  return {};
+}
 
-Result<GpuMemoryErrors> ReadMemoryErrors(const std::string& pci) {
+// `read` between NVML's start and end.
+template <typename Read>
+Status WithNvml(const Read& read) {
   MUSTER_TRY(const SharedLibrary library, SharedLibrary::Open({"libnvidia-ml.so.1"}, {}));
   MUSTER_TRY(const Functions nvml, FindFunctions<Functions>(library));
   MUSTER_CHECK(nvml.Check(nvml.init(), "start"));
-  GpuMemoryErrors errors;
-  const Status read = Read(nvml, pci, errors);
+  const Status done = read(nvml);
   nvml.shut_down();
-  MUSTER_CHECK(read);
+  return done;
+}
+
+}  // namespace
+
+Result<GpuMemoryErrors> ReadMemoryErrors(const std::string& pci) {
+  GpuMemoryErrors errors;
+  MUSTER_CHECK(WithNvml([&](const Functions& nvml) { return Read(nvml, pci, errors); }));
   return errors;
+}
+
+Result<std::vector<GpuUser>> ReadGpuUsers(const std::string& uuid) {
+  std::vector<GpuUser> users;
+  MUSTER_CHECK(WithNvml([&](const Functions& nvml) { return ReadUsers(nvml, uuid, users); }));
+  return users;
 }
 
 }  // namespace muster::check

@@ -3,7 +3,8 @@
 // waits for its turn there.
 //
 // STANDIN_GPU_FAULT makes a GPU a broken one: `memory` changes a bit after each kernel that fills memory, `product`
-// an element of each product, `launch` fails, `hang` does not return from the wait for a kernel.
+// an element of each product, `launch` fails, `hang` does not return from the wait for a kernel. `taken`: no memory is free,
+// `full`: some is, and none can be allocated; `context`: there is none for a context.
 //
 // Without CUDA's header; the signatures are those of 13.0.
 #include <dlfcn.h>
@@ -106,7 +107,10 @@ int cuDeviceGetPCIBusId(char* id, int length, int) {
   return kSuccess;
 }
 int cuDeviceGetAttribute(int* value, int, int) { return *value = kProcessors, kSuccess; }
-int cuDevicePrimaryCtxRetain(void** retained, int) { return *retained = &context, kSuccess; }
+int cuDevicePrimaryCtxRetain(void** retained, int) {
+  if (HasFault("context")) return kOutOfMemory;
+  return *retained = &context, kSuccess;
+}
 int cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
 
 int cuModuleLoadData(void** module, const void* text) {
@@ -147,8 +151,12 @@ int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   return kSuccess;
 }
 
-int cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = *total = kFree, kSuccess; }
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  *total = kFree;
+  return *free = HasFault("taken") ? 0 : kFree, kSuccess;
+}
 int cuMemAlloc_v2(DeviceMemory* address, size_t bytes) {
+  if (HasFault("full")) return kOutOfMemory;
   void* memory = std::malloc(bytes);
   *address = reinterpret_cast<DeviceMemory>(memory);
   return memory == nullptr ? kOutOfMemory : kSuccess;

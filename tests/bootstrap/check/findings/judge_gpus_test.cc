@@ -61,6 +61,20 @@ TEST(JudgeGpus, ACheckThatDidNotEndFailsTheCheck) {
   EXPECT_EQ(verdict.exit_status, 70);
 }
 
+TEST(JudgeGpus, AGpuWhoseMemoryIsTakenIsNotBroken) {
+  Evidence evidence = WithGpus();
+  evidence.gpus[3].problem =
+      "its memory is taken by python3 (process 4711, 78 GiB): the GPU has no free memory";
+  evidence.gpus[3].memory_taken = true;
+  const Verdict verdict = Judge(evidence);
+  ASSERT_THAT(verdict.failures, SizeIs(1));
+  EXPECT_EQ(verdict.failures[0].code, "gpu_memory_taken");
+  EXPECT_EQ(verdict.failures[0].message, "GPU-3 of rank 3 on gpu02: " + evidence.gpus[3].problem);
+  EXPECT_THAT(verdict.failures[0].hint, HasSubstr("end that process"));
+  EXPECT_EQ(verdict.exit_status, 70);
+  EXPECT_THAT(CheckText(evidence, verdict), HasSubstr("\n  GPU checks   FAILED   1 of 4 GPUs\n"));
+}
+
 TEST(JudgeGpus, MemoryErrorsAreWarnings) {
   Evidence evidence = WithGpus();
   evidence.gpus[0].errors = {9, 2, false, false};

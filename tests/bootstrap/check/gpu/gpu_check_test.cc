@@ -1,18 +1,26 @@
 #include "bootstrap/check/gpu/gpu_check.h"
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "bootstrap/check/gpu/driver.h"
 #include "bootstrap/check/gpu/kernels.h"
 #include "bootstrap/check/gpu/memory_errors.h"
+#include "comm/base/unique_fd.h"
+#include "comm/system/proc_file.h"
 
 namespace muster::check {
 namespace {
 
+using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
@@ -29,7 +37,8 @@ class GpuCheckTest : public testing::Test {
     }
   }
   void TearDown() override {
-    for (const char* name : {"STANDIN_GPU_FAULT", "STANDIN_GPU_ERRORS", "STANDIN_GPUS"}) unsetenv(name);
+    for (const char* name : {"STANDIN_GPU_FAULT", "STANDIN_GPU_ERRORS", "STANDIN_GPU_USER", "STANDIN_GPUS"})
+      unsetenv(name);
   }
   static GpuFacts Check(bool rates = false) { return CheckGpu({kFirst, "a GPU"}, rates, seconds(60)); }
 };
@@ -83,6 +92,35 @@ TEST_F(GpuCheckTest, LeavesAGpuThatHangs) {
   const GpuFacts facts = CheckGpu({kFirst, "a GPU"}, false, milliseconds(200));
   EXPECT_EQ(facts.problem, "its checks did not end within 200ms");
   EXPECT_EQ(facts.words, 0);
+}
+
+// The group has failed: the caller need not wait for its patience.
+TEST_F(GpuCheckTest, LeavesAGpuThatHangsWhenItIsStopped) {
+  setenv("STANDIN_GPU_FAULT", "hang", 1);
+  const UniqueFd stop(eventfd(1, EFD_CLOEXEC));
+  EXPECT_NE(CheckGpu({kFirst, "a GPU"}, false, hours(1), stop.get()).problem, "");
+}
+
+TEST_F(GpuCheckTest, NamesTheProcessThatHasTheMemory) {
+  setenv("STANDIN_GPU_USER", std::to_string(getppid()).c_str(), 1);
+  const std::string taken =
+      fmt::format("its memory is taken by {} (process {}, 3.0 GiB): ", ProcessName(getppid()), getppid());
+  for (const auto& [fault, reason] :
+       {std::pair("taken", "the GPU has no free memory"),
+        std::pair("full", "the GPU's driver cannot allocate memory: an error of the stand-in (error 2)"),
+        std::pair("context", "the GPU's driver cannot make a context: an error of the stand-in (error 2)")}) {
+    setenv("STANDIN_GPU_FAULT", fault, 1);
+    const GpuFacts facts = Check();
+    EXPECT_EQ(facts.problem, taken + reason);
+    EXPECT_TRUE(facts.memory_taken) << fault;
+  }
+}
+
+TEST_F(GpuCheckTest, TheMemoryIsTakenByAProcessThatNvmlDoesNotList) {
+  setenv("STANDIN_GPU_FAULT", "taken", 1);
+  EXPECT_EQ(Check().problem, "its memory is taken: the GPU has no free memory");
+  setenv("STANDIN_GPU_FAULT", "launch", 1);
+  EXPECT_FALSE(Check().memory_taken);
 }
 
 TEST_F(GpuCheckTest, NamesAGpuThatIsNotThere) {
