@@ -21,9 +21,9 @@ constexpr size_t kGreeting = 1 + sizeof(uint32_t);
 
 void Append(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-Error NotAClient() {
-  return {Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does"};
-}
+// As auth::kHandshakeMagic, behind a frame's length.
+constexpr std::string_view kHandshakeMagic = "MUSTER";
+constexpr size_t kMagicAt = sizeof(uint32_t);
 
 // Frees capacity that an unusually large message needed.
 void Empty(Bytes& bytes) {
@@ -56,16 +56,26 @@ void Session::ReadGreeting() {
   if (count <= 0) return Close({Code::kSystem, ""});
   Append(input_, {bytes.data(), static_cast<size_t>(count)});
   // Not even read to its end: it may claim to be long.
-  if (input_[0] != static_cast<uint8_t>(Operation::kValidate)) return Close(NotAClient());
+  if (input_[0] != static_cast<uint8_t>(Operation::kValidate)) return Close(DescribeStranger());
   if (input_.size() < kGreeting) return;
   const Result<bool> whole = decoder_.Scan(input_);
-  if (!whole || !*whole || decoder_.request().number != kValidationNumber) return Close(NotAClient());
+  if (!whole || !*whole || decoder_.request().number != kValidationNumber) return Close(DescribeStranger());
   decoder_.Restart();
   Bytes().swap(input_);
   validated_ = true;
   interest_ = EPOLLRDHUP;
   host_.loop.Change(fd_.get(), interest_);
   host_.greeted(id_);
+}
+
+// The leaders of another launch may try this port. They send their first message in one piece.
+Error Session::DescribeStranger() {
+  std::array<uint8_t, kMagicAt + kHandshakeMagic.size()> bytes{};
+  std::ranges::copy(input_, bytes.begin());
+  if (recv(fd_.get(), bytes.data() + input_.size(), bytes.size() - input_.size(), 0) > 0 &&
+      AsText(bytes).substr(kMagicAt) == kHandshakeMagic)
+    return {Code::kAuthentication, "it is a process of muster that searches the root of its launch"};
+  return {Code::kDisagreement, "it does not begin as a client of PyTorch 2.2 or later does"};
 }
 
 void Session::Start(ProgramKeys& keys, int rank) {

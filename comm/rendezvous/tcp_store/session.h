@@ -63,6 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnEvents(uint32_t events);
   void OnEventsBeforeStart();
   void ReadGreeting();
+  Error DescribeStranger();
   void Read();
   void Resume();
   void TakeTurn(ByteView input, bool is_kept);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comm/auth/handshake/handshake_messages.h"
 #include "comm/log/rejection_log.h"
 #include "comm/rendezvous/tcp_store/request.h"
 #include "comm/rendezvous/tcp_store/server.h"
@@ -175,6 +176,17 @@ TEST_F(GateTest, AnOlderClientsUserIsToldWhatToDo) {
   EXPECT_THAT(
       log.Text(),
       HasSubstr(": it does not begin as a client of PyTorch 2.2 or later does; set run.store=program\n"));
+}
+
+// Two jobs of a user have ports in common. The advice for older clients means nothing to it.
+TEST_F(GateTest, AProcessOfMusterThatSearchesItsRootIsRecognised) {
+  Start({.advice = "set run.store=program"});
+  Bytes frame = auth::Encode(auth::HelloMessage{});
+  frame.insert(frame.begin(), {static_cast<uint8_t>(frame.size()), 0, 0, 0});
+  Peer leader = Connect();
+  leader.Send(frame);
+  leader.ExpectClosed();
+  EXPECT_THAT(log.Text(), HasSubstr(": it is a process of muster that searches the root of its launch\n"));
 }
 
 // init_process_group, destroy_process_group, init_process_group: the second one finds nothing of the first.
