@@ -51,7 +51,7 @@ check() {
   crashes=$(crashes_of_slurmd)
   (set -eu; "${@:2}") >"$scratch" 2>&1 </dev/null
   code=$?
-  if [[ $code -ne 0 && $(crashes_of_slurmd) -ne $crashes ]]; then
+  if [[ $code -ne 0 && $(crashes_of_slurmd) -gt $crashes ]]; then
     rerun "slurmd has crashed: $(tail -n 1 "$scratch")"
     (set -eu; "${@:2}") >"$scratch" 2>&1 </dev/null
     code=$?
@@ -173,6 +173,23 @@ until_true() {
     [[ $SECONDS -lt $deadline ]] || fail "not within $((4 * $1)) s: ${*:2}" || return
     sleep 0.02
   done
+}
+
+# twice_within_a_second SRUN FILE: Ctrl-C as srun passes it on. What srun says is in FILE: of one that came too late for that, as
+# of the first.
+twice_within_a_second() {
+  local firsts=0
+  kill -INT "$1"
+  until_true 10 passed_on "$@"
+}
+passed_on() {
+  local said
+  said=$(grep -c 'one more within 1 sec' "$2")
+  if [[ $said -gt $firsts ]]; then
+    firsts=$said
+    kill -INT "$1"
+  fi
+  grep -q 'sending Ctrl-C' "$2" || ! kill -0 "$1" 2>/dev/null
 }
 
 # words FILE...: what was said, but for what is said on a busy machine alone: the progress of a wait that is long there,

@@ -3,12 +3,7 @@
 # shellcheck disable=SC2016 # the variables are the rank's
 # shellcheck disable=SC2154 # lib.sh and death_faults.sh set these
 
-# srun passes on the second one within a second.
-ctrl_c() {
-  kill -INT "$(<"$work/$1/srun.pid")"
-  until_true 5 grep -q 'one more within 1 sec' "$work/$1/srun.err"
-  kill -INT "$(<"$work/$1/srun.pid")"
-}
+ctrl_c() { twice_within_a_second "$(<"$work/$1/srun.pid")" "$work/$1/srun.err"; }
 
 # Where srun kills at once what is just ending, nobody of a node may be left to remove the place where its ranks meet.
 clear_after_kill() {

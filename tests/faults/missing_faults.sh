@@ -3,14 +3,14 @@
 # shellcheck disable=SC2154 # lib.sh sets muster
 
 # The steps wait side by side: waiting costs nothing but time.
-absent() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=16s -- true; }
-late() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=60s -- true; }
+absent() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=24s -- true; }
+late() { step "$1" "$2" -- "$muster" run --set timeouts.rendezvous=600s -- true; }
 
 hint='(raise timeouts.rendezvous to wait longer)'
 
 # The others have ended at the deadline, while the missing ones still were missing.
 gave_up() {
-  until_true 40 ended_so "$1" 75 "$2"
+  until_true 50 ended_so "$1" 75 "$2"
   open_gate "$1"
   finish "$1" 75
 }
@@ -21,14 +21,14 @@ gave_up() {
 named_by_all() {
   local name=$1 others=$2 who=$3
   gave_up "$name" "$others"
-  all_said "$name" "$others" "error: the group did not form within 16s: $who $hint"
+  all_said "$name" "$others" "error: the group did not form within 24s: $who $hint"
   expect_like "the root's progress" "$(cat "$work/$name/0.err")" "*muster: rank 0 on gpu01: waiting *.? s: $who*error: *"
 }
 
 no_root() {
   gave_up root 1-15
-  all_said root 1-3 "error: the root, rank 0 on gpu01, did not appear within 16s $hint"
-  all_said root 4-15 'error: the root, rank 0 on gpu01, did not answer within 16s; 198.18.1.1:'
+  all_said root 1-3 "error: the root, rank 0 on gpu01, did not appear within 24s $hint"
+  all_said root 4-15 'error: the root, rank 0 on gpu01, did not answer within 24s; 198.18.1.1:'
   all_said root 1,4,8,12 ' s: for the root, rank 0 on gpu01; 198.18.1.1:'
 }
 

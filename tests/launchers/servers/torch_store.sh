@@ -39,7 +39,7 @@ store_after_restart() {
 
 store_names_the_missing() {
   fresh
-  MUSTER_TIMEOUTS_RENDEZVOUS=8s by_store sh -c 'if [ "$RANK" = 2 ]; then
+  MUSTER_TIMEOUTS_RENDEZVOUS=20s by_store sh -c 'if [ "$RANK" = 2 ]; then
       until [ -e "$0/ranks/0" ] && [ -e "$0/ranks/1" ] && [ -e "$0/ranks/3" ]; do sleep 0.1; done
       exit 0
     fi

@@ -188,7 +188,7 @@ paused() {
   fresh
   expect_code 80 step -N2 --ntasks-per-node=2 muster run --max-restarts 1 -- \
     sh -c '[ $RANK != 0 ] || { until [ -s "$0/err" ]; do sleep 0.05; done; : >"$0/saved"; }; exit 80' "$dir" 2>"$dir/err"
-  expect 'lines' "$(grep -v '^srun: ' "$dir/err" | sed 's/rank [1-3] on gpu0[1-4]/RANK/')" \
+  expect 'lines' "$(words "$dir/err" | grep -v '^srun: ' | sed 's/rank [1-3] on gpu0[1-4]/RANK/')" \
     'muster: rank 0 on gpu01: RANK exited with 80: the time is up, and work is left (start the same command again: it continues with the rest)'
   test -e "$dir/saved"
 }

@@ -83,9 +83,7 @@ ctrl_c_is_told_once() {
     env --default-signal=INT "$top/tests/cluster/on" ctl srun -N2 --ntasks-per-node=2 muster run -- \
       sh -c "$listener" sh "$dir" 2>"$dir/err" &
     until_true 30 has_files "$dir/waiting" 4
-    kill -INT $!
-    until_true 10 grep -q 'one more within 1 sec' "$dir/err"
-    kill -INT $!
+    twice_within_a_second $! "$dir/err"
     wait $! || true
     until_true 20 next_start_clears
     times=$(grep -cx int "$dir"/heard.? | cut -d: -f2 | sort | uniq -c | xargs)
@@ -149,7 +147,7 @@ EOT
   until_true 30 test -e "$dir/code" || cat "$dir/err"
   expect 'exit code' "$(cat "$dir/code")" 0
   expect 'what the programs did' "$(cat "$dir"/saved.? | sort | uniq -c | xargs)" '4 saved'
-  expect 'what was said' "$(grep '^muster: ' "$dir/err")" \
+  expect 'what was said' "$(words "$dir/err" | grep '^muster: ')" \
     'muster: rank 0 on gpu01: warning: waiting for ranks 0-3 to exit; no exit within run.grace (1s) of SIGTERM'
 }
 

@@ -7,7 +7,7 @@
 lacks_rank_2() {
   fresh
   printf 'gpu03\ngpu01\ngpu03\ngpu02\n' >"$dir/hosts"
-  SLURM_HOSTFILE=$dir/hosts MUSTER_TIMEOUTS_RENDEZVOUS=${limit:-8s} expect_code 75 step -n4 -m arbitrary sh -c '
+  SLURM_HOSTFILE=$dir/hosts MUSTER_TIMEOUTS_RENDEZVOUS=${limit:-14s} expect_code 75 step -n4 -m arbitrary sh -c '
     if [ "$SLURM_PROCID" = 2 ]; then
       until [ -e "$0/ended" ]; do sleep 0.1; done
       exit
@@ -93,12 +93,12 @@ helper_is_absent() {
   mkdir -p "$files/alone"
   cp -L "$real_programs/bootstrap/cli/muster" "$files/alone/muster"
   lacks_rank_2 env PATH=/usr/bin:/bin "${old_kernel[@]}" "$files/alone/muster" run -- true
-  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 14s: $roughly*"
   expect 'what is said of it' "$(grep -c muster-slurm "$dir/err")" 0
 }
 helper_is_none() {
   lacks_rank_2 muster run --set rendezvous.slurm_helper=none -- true
-  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 14s: $roughly*"
 }
 
 # It is there, and what it was built for is not.
@@ -107,7 +107,7 @@ helper_has_no_libslurm() {
       [ -L "$file" ] || mount --bind /dev/null "$file" || exit
     done
     exec "$@"' sh muster run -- true
-  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 14s: $roughly*"
   expect 'what is said of it' "$(grep -c 'muster-slurm .*; continuing without its answer' "$dir/err")" 1
 }
 
@@ -128,7 +128,7 @@ none_hangs() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -qF "$f
 helper_crashes() {
   fake 'kill -SEGV $$'
   by_fake
-  expect_like message "$(cat "$dir/err")" "*within 8s: $roughly*"
+  expect_like message "$(cat "$dir/err")" "*within 14s: $roughly*"
   expect_like 'what is said of it' "$(cat "$dir/err")" '*muster-slurm was killed by signal 11; continuing without its answer*'
 }
 helper_prints_no_json() {
@@ -146,8 +146,9 @@ end_after_forming() {
     sh -c 'unset SLURM_JOB_END_TIME; exec "$@"' sh "$@" \
     bazel-bin/tests/launchers/laggard 3 stop "$dir/stop" >"$dir/out" 2>"$dir/err" &
   until_true 30 test -e "$fake/asked"
-  # The answer is on its way to all; nothing says when it is there. Were it later, the Barrier would wait for minutes.
   until_true 5 no_helper
+  # A survey takes the way that the answer took, after it.
+  until_true 20 surveyed
   : >"$dir/stop"
   until_true 30 grep -qs 'did not finish before the end of the job' "$dir/err"
   rm "$dir/stop"
@@ -155,6 +156,7 @@ end_after_forming() {
   expect_like 'message' "$(cat "$dir/err")" \
     '*Barrier #* did not finish before the end of the job: waiting for rank 3 (gpu02), *'
 }
+surveyed() { on gpu01 muster status >"$dir/status" 2>&1; }
 no_helper() { ! "$top/tests/cluster/reap" "$TEST_CLUSTER" --list | grep -qF "$fake/helper"; }
 
 check_slurm_helper() {

@@ -208,9 +208,9 @@ early() {
 # It has done its part and left: the root's reports about those that wait may be older than that.
 done_its_part() {
   laggards "$1" 1 reduce "$go"
-  until_true 20 grep -qF 'Reduce #42 f32[4] waits ' "$dir/err"
+  until_true 20 grep -qF 'Reduce #42 f32[4] waits ' "$dir/err" || fail "said: $(tail -n 5 "$dir/err")"
   : >"$go.part"
-  until_true 20 grep -qE 'Reduce #42 f32\[4\] waits .* for ranks 2' "$dir/err"
+  until_true 20 grep -qE 'Reduce #42 f32\[4\] waits .* for ranks 2' "$dir/err" || fail "said: $(tail -n 5 "$dir/err")"
   released 0
 }
 
