@@ -2,7 +2,7 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/doctor/examine.h"
-#include "bootstrap/doctor/report.h"
+#include "bootstrap/doctor/findings.h"
 #include "bootstrap/process/standard_streams.h"
 #include "comm/base/version.h"
 #include "comm/log/log_time.h"

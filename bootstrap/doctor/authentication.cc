@@ -1,10 +1,9 @@
-#include "bootstrap/doctor/authentication.h"
-
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <memory>
 
+#include "bootstrap/doctor/findings.h"
 #include "comm/auth/choose.h"
 #include "comm/auth/munge.h"
 #include "comm/system/bounded_call.h"

@@ -6,12 +6,6 @@
 #include <utility>
 
 #include "bootstrap/check/gather.h"
-#include "bootstrap/doctor/authentication.h"
-#include "bootstrap/doctor/gpus.h"
-#include "bootstrap/doctor/meeting_places.h"
-#include "bootstrap/doctor/program.h"
-#include "bootstrap/doctor/slurm.h"
-#include "bootstrap/doctor/system.h"
 #include "bootstrap/join/data_options.h"
 #include "comm/auth/munge.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "bootstrap/doctor/finding.h"
+#include "bootstrap/doctor/findings.h"
 #include "bootstrap/join/startup.h"
 #include "bootstrap/resolve/detect.h"
 #include "comm/base/deadline.h"

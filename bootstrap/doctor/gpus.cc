@@ -1,10 +1,9 @@
-#include "bootstrap/doctor/gpus.h"
-
 #include <fmt/core.h>
 
 #include <functional>
 #include <memory>
 
+#include "bootstrap/doctor/findings.h"
 #include "comm/nccl/libraries/libraries.h"
 #include "comm/system/bounded_call.h"
 

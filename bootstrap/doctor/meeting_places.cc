@@ -1,10 +1,9 @@
-#include "bootstrap/doctor/meeting_places.h"
-
 #include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <map>
 
+#include "bootstrap/doctor/findings.h"
 #include "comm/net/private_directory.h"
 #include "comm/system/directory_reader.h"
 

@@ -1,11 +1,10 @@
-#include "bootstrap/doctor/program.h"
-
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <system_error>
 
+#include "bootstrap/doctor/findings.h"
 #include "bootstrap/process/exec_child.h"
 
 namespace muster::doctor {

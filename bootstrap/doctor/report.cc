@@ -1,11 +1,11 @@
-#include "bootstrap/doctor/report.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "bootstrap/doctor/findings.h"
 
 namespace muster::doctor {
 namespace {

@@ -1,7 +1,6 @@
-#include "bootstrap/doctor/slurm.h"
-
 #include <fmt/core.h>
 
+#include "bootstrap/doctor/findings.h"
 #include "bootstrap/process/captured.h"
 #include "bootstrap/slurm/helper_files.h"
 #include "comm/base/parse.h"

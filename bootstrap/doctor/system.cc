@@ -1,5 +1,3 @@
-#include "bootstrap/doctor/system.h"
-
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <string_view>
 
 #include "bootstrap/check/findings/units.h"
+#include "bootstrap/doctor/findings.h"
 #include "comm/base/error.h"
 
 namespace muster::doctor {

@@ -1,7 +1,6 @@
-#include "bootstrap/doctor/authentication.h"
-
 #include <gtest/gtest.h>
 
+#include "bootstrap/doctor/findings.h"
 #include "comm/net/private_directory.h"
 
 namespace muster::doctor {

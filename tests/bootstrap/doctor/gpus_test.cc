@@ -1,11 +1,10 @@
-#include "bootstrap/doctor/gpus.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bootstrap/doctor/findings.h"
 #include "comm/nccl/libraries/library_files.h"
 
 namespace muster::doctor {

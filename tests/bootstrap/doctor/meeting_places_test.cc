@@ -1,8 +1,8 @@
-#include "bootstrap/doctor/meeting_places.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
+
+#include "bootstrap/doctor/findings.h"
 
 namespace muster::doctor {
 namespace {

@@ -1,9 +1,9 @@
-#include "bootstrap/doctor/program.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "bootstrap/doctor/findings.h"
 
 namespace muster::doctor {
 namespace {

@@ -1,8 +1,7 @@
-#include "bootstrap/doctor/report.h"
-
 #include <gtest/gtest.h>
 
 #include "bootstrap/doctor/examine.h"
+#include "bootstrap/doctor/findings.h"
 
 namespace muster::doctor {
 namespace {

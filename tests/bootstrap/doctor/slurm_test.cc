@@ -1,10 +1,10 @@
-#include "bootstrap/doctor/slurm.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
+
+#include "bootstrap/doctor/findings.h"
 
 namespace muster::doctor {
 namespace {

@@ -1,6 +1,6 @@
-#include "bootstrap/doctor/system.h"
-
 #include <gtest/gtest.h>
+
+#include "bootstrap/doctor/findings.h"
 
 namespace muster::doctor {
 namespace {
