@@ -9,11 +9,14 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "comm/log/log.h"
-#include "comm/map/local_root.h"
 #include "comm/map/messages.h"
+#include "comm/map/service.h"
+#include "comm/net/event_loop.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::map {
 namespace {
@@ -293,6 +296,62 @@ class GroupMember : public Member {
   bool unsent_ = false;  // results that may still be in this process
 };
 
+// The root of a map in a group of one, which has no control plane: a separate thread, while the map runs.
+class LocalLink : public RootLink {
+ public:
+  LocalLink(std::unique_ptr<net::EventLoop> loop, const Roster& roster)
+      : loop_(std::move(loop)), roster_(roster) {}
+
+  ~LocalLink() override {
+    loop_->Post([this] { stop_ = true; });
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Status Serve() {
+    service_ =
+        std::make_unique<Service>(Service::Params{*loop_,
+                                                  roster_,
+                                                  {roster_.NodeName(0), getpid(), "", roster_.group_id},
+                                                  Duration::max(),
+                                                  [this](int, ByteView message) { Deliver(message); }});
+    MUSTER_TRY(thread_, StartThread("the thread of the map", [this] {
+                 loop_->RunUntil([this] { return stop_; }, Deadline::Never());
+                 service_.reset();
+               }));
+    return {};
+  }
+
+  void SendToRoot(Bytes message) override {
+    loop_->Post([this, message = std::move(message)] { service_->Receive(0, message); });
+  }
+  // The root ends with this process.
+  void AwaitSent() override {}
+  void SetListener(uint32_t map, Listener listener) override {
+    loop_->Post([this, map, listener = std::move(listener)] { listeners_.Set(map, listener); });
+  }
+
+ private:
+  // Later, as over a connection: the service is at work on the stack.
+  void Deliver(ByteView message) {
+    loop_->Post([this, bytes = Bytes(message.begin(), message.end())] { listeners_.Receive(bytes); });
+  }
+
+  const std::unique_ptr<net::EventLoop> loop_;
+  const Roster& roster_;
+  std::unique_ptr<Service> service_;
+  RootListeners listeners_;
+  std::thread thread_;
+  bool stop_ = false;
+};
+
+// `roster` has one rank and outlives the result.
+Result<std::unique_ptr<RootLink>> StartLocalRoot(const Roster& roster) {
+  MUSTER_TRY(auto loop, net::EventLoop::Create());
+  auto link = std::make_unique<LocalLink>(std::move(loop), roster);
+  MUSTER_CHECK(link->Serve());
+  return link;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Member>> Member::Join(Group& group, const Identity& identity, const Options& options,
@@ -308,7 +367,7 @@ Result<std::unique_ptr<Member>> Member::Join(Group& group, const Identity& ident
   RootLink* link = group.root_link();
   std::unique_ptr<RootLink> own_link;
   if (link == nullptr) {
-    MUSTER_TRY(own_link, LocalRoot::Start(group.roster()));
+    MUSTER_TRY(own_link, StartLocalRoot(group.roster()));
     link = own_link.get();
   }
   auto member = std::make_unique<GroupMember>(*link, std::move(own_link), number, options.end_children);
