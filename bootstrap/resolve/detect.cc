@@ -9,7 +9,6 @@
 #include "bootstrap/resolve/launchers/batch_hosts.h"
 #include "bootstrap/resolve/launchers/launchers.h"
 #include "bootstrap/resolve/left_over.h"
-#include "bootstrap/resolve/lost_supervisor.h"
 
 namespace muster::resolve {
 namespace {

@@ -12,11 +12,10 @@
 #include <vector>
 
 #include "bootstrap/report/run_recorder.h"
-#include "bootstrap/run/program/input_plan.h"
 #include "bootstrap/run/program/oom_watch.h"
-#include "bootstrap/run/program/output_plan.h"
 #include "bootstrap/run/program/program_environment.h"
 #include "bootstrap/run/program/rank_program.h"
+#include "bootstrap/run/program/stream_plan.h"
 #include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor_plan.h"
 #include "bootstrap/store/store_users.h"

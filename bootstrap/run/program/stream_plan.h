@@ -1,5 +1,4 @@
-// The destination of the programs' output. Their standard error goes through us; with run.label and run.log_dir
-// standard output as well.
+// The standard streams of a supervisor's programs.
 #pragma once
 
 #include <functional>
@@ -14,12 +13,35 @@
 #include "bootstrap/config/config.h"
 #include "bootstrap/output/console.h"
 #include "bootstrap/output/output_losses.h"
+#include "bootstrap/output/stdin_copy.h"
 #include "bootstrap/run/program/rank_program.h"
+#include "comm/base/error.h"
+#include "comm/base/unique_fd.h"
+#include "comm/net/event_loop.h"
 #include "comm/net/thread_worker.h"
 #include "comm/roster.h"
 
 namespace muster::run {
 
+// The standard input of a supervisor's programs (run.stdin).
+class InputPlan {
+ public:
+  // `programs`: how many this process starts.
+  InputPlan(net::EventLoop& loop, config::RunStdin input, int programs);
+
+  // For ChildOptions::stdin_end, open until the program has started; empty: our own. Error: kSystem.
+  Result<UniqueFd> For(int rank);
+  // All programs were started.
+  void Start();
+  void Ended(int rank);
+
+ private:
+  const config::RunStdin input_;  // never kAuto
+  std::unique_ptr<output::StdinCopy> copy_;
+};
+
+// The destination of the programs' output. Their standard error goes through us; with run.label and run.log_dir
+// standard output as well.
 class OutputPlan {
  public:
   // `on_idle` is called when all output has been written. `incarnation`: restarts so far.
