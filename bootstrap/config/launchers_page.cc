@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <array>
+
 #include "bootstrap/config/generated.h"
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/environment/outer_variables.h"
@@ -81,31 +83,14 @@ If one muster starts several ranks of a node, it rewrites these variables for ea
 )";
 
 std::string_view BecomesText(Becomes becomes) {
-  switch (becomes) {
-    case Becomes::kRank:
-      return "the rank";
-    case Becomes::kWorldSize:
-      return "the number of ranks";
-    case Becomes::kLocalRank:
-      return "the local rank";
-    case Becomes::kLocalSize:
-      return "the number of ranks of the node";
-    case Becomes::kNodeRank:
-      return "the node's number, if the group has another number of nodes";
-    case Becomes::kNumNodes:
-      return "the number of nodes, if the group has another number of nodes";
-    case Becomes::kNodeNames:
-      return "the nodes, if the group has another number of nodes";
-    case Becomes::kRanksOfNode:
-      return "the ranks of the node: `4,5,6,7`";
-    case Becomes::kRanksByNode:
-      return "the ranks of each node: `4(x3)`";
-    case Becomes::kShareOfCpus:
-      return "divided by the ranks of this muster; removed if less than 1";
-    case Becomes::kNothing:
-      break;
-  }
-  return "removed";
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"removed", "the rank", "the number of ranks", "the local rank", "the number of ranks of the node",
+       "the node's number, if the group has another number of nodes",
+       "the number of nodes, if the group has another number of nodes",
+       "the nodes, if the group has another number of nodes", "the ranks of the node: `4,5,6,7`",
+       "the ranks of each node: `4(x3)`", "divided by the ranks of this muster; removed if less than 1"});
+  static_assert(kNames.size() == static_cast<size_t>(Becomes::kShareOfCpus) + 1);
+  return kNames.at(static_cast<size_t>(becomes));
 }
 
 }  // namespace

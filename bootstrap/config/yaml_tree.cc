@@ -5,6 +5,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <array>
 #include <istream>
 #include <map>
 #include <optional>
@@ -269,19 +270,10 @@ YamlNode Parse(std::string_view text) {
 }  // namespace
 
 std::string_view KindName(YamlNode::Kind kind) {
-  switch (kind) {
-    case YamlNode::Kind::kNull:
-      return "null";
-    case YamlNode::Kind::kPlain:
-      return "a scalar";
-    case YamlNode::Kind::kQuoted:
-      return "quoted text";
-    case YamlNode::Kind::kList:
-      return "a list";
-    case YamlNode::Kind::kMap:
-      return "a map";
-  }
-  return "nothing";
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"null", "a scalar", "quoted text", "a list", "a map"});
+  static_assert(kNames.size() == static_cast<size_t>(YamlNode::Kind::kMap) + 1);
+  return kNames.at(static_cast<size_t>(kind));
 }
 
 Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {

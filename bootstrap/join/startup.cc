@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <array>
+
 #include "bootstrap/config/explain.h"
 #include "bootstrap/config/load.h"
 #include "bootstrap/join/meeting.h"
@@ -21,14 +23,9 @@ namespace muster::join {
 namespace {
 
 std::string_view BackendName(Backend backend) {
-  switch (backend) {
-    case Backend::kNccl:
-      return "nccl";
-    case Backend::kSocket:
-      return "socket";
-    default:
-      return "auto";
-  }
+  constexpr auto kNames = std::to_array<std::string_view>({"auto", "nccl", "socket"});
+  static_assert(kNames.size() == static_cast<size_t>(Backend::kSocket) + 1);
+  return kNames.at(static_cast<size_t>(backend));
 }
 
 std::vector<std::pair<std::string, std::string>> MusterVariables(const Environment& environment) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -30,17 +31,9 @@ double Seconds(Duration duration) {
 double Rounded(double part) { return std::round(part * 1e4) / 1e4; }
 
 std::string_view PhaseName(MapPhase phase) {
-  switch (phase) {
-    case MapPhase::kOpening:
-      return "opening";
-    case MapPhase::kAtWork:
-      return "at_work";
-    case MapPhase::kOver:
-      return "over";
-    case MapPhase::kFailed:
-      return "failed";
-  }
-  return "";
+  constexpr auto kNames = std::to_array<std::string_view>({"opening", "at_work", "over", "failed"});
+  static_assert(kNames.size() == static_cast<size_t>(MapPhase::kFailed) + 1);
+  return kNames.at(static_cast<size_t>(phase));
 }
 
 struct Busy {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/report/map_report.h"
@@ -87,15 +88,9 @@ Json PhasesJson(const RunRecord& record) {
 }
 
 std::string_view MemoryWord(rendezvous::OutOfMemory out_of_memory) {
-  switch (out_of_memory) {
-    case rendezvous::OutOfMemory::kNo:
-      return "no";
-    case rendezvous::OutOfMemory::kNode:
-      return "node";
-    case rendezvous::OutOfMemory::kOwn:
-      return "yes";
-  }
-  return "";
+  constexpr auto kNames = std::to_array<std::string_view>({"no", "node", "yes"});
+  static_assert(kNames.size() == static_cast<size_t>(rendezvous::OutOfMemory::kOwn) + 1);
+  return kNames.at(static_cast<size_t>(out_of_memory));
 }
 
 Json RankJson(const RunRecord& record, size_t rank) {

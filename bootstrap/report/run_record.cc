@@ -1,6 +1,7 @@
 #include "bootstrap/report/run_record.h"
 
 #include <algorithm>
+#include <array>
 
 #include "bootstrap/process/end_request.h"
 #include "comm/base/lists.h"
@@ -8,23 +9,10 @@
 namespace muster::report {
 
 std::string_view OutcomeName(RankOutcome outcome) {
-  switch (outcome) {
-    case RankOutcome::kOk:
-      return "ok";
-    case RankOutcome::kFailed:
-      return "failed";
-    case RankOutcome::kTerminated:
-      return "terminated";
-    case RankOutcome::kKilled:
-      return "killed";
-    case RankOutcome::kLost:
-      return "lost";
-    case RankOutcome::kMissing:
-      return "missing";
-    case RankOutcome::kNotStarted:
-      return "not_started";
-  }
-  return "";
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"ok", "failed", "terminated", "killed", "lost", "missing", "not_started"});
+  static_assert(kNames.size() == static_cast<size_t>(RankOutcome::kNotStarted) + 1);
+  return kNames.at(static_cast<size_t>(outcome));
 }
 
 bool IsRequest(const rendezvous::Failure& failure) {

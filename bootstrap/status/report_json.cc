@@ -1,3 +1,4 @@
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "bootstrap/report/map_report.h"
@@ -13,20 +14,10 @@ using Json = nlohmann::ordered_json;
 double Seconds(uint64_t milliseconds) { return static_cast<double>(milliseconds) / 1000; }
 
 std::string_view NameOf(rendezvous::RankState state) {
-  switch (state) {
-    case rendezvous::RankState::kSilent:
-      return "silent";
-    case rendezvous::RankState::kInGroup:
-      return "in_group";
-    case rendezvous::RankState::kProgram:
-    case rendezvous::RankState::kOwnGroup:
-      return "program";
-    case rendezvous::RankState::kEnded:
-      return "ended";
-    case rendezvous::RankState::kLeft:
-      return "left";
-  }
-  return "silent";
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"silent", "in_group", "program", "ended", "left", "program"});
+  static_assert(kNames.size() == static_cast<size_t>(rendezvous::RankState::kOwnGroup) + 1);
+  return kNames.at(static_cast<size_t>(state));
 }
 
 Json ToJson(const OperationState& operation) {
