@@ -5,7 +5,7 @@ Each has the signature and the documentation of its method.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ._world import world
 from .communicator import _M, _O, Communicator, Timeout
@@ -13,93 +13,70 @@ from .communicator import _M, _O, Communicator, Timeout
 if TYPE_CHECKING:
     from ._buffers import Memory, Operation
 
-_F = TypeVar("_F", bound=Callable[..., object])
-
-
-def _documented(function: _F) -> _F:
-    function.__doc__ = getattr(Communicator, function.__name__).__doc__
-    return function
-
-
 def _of(group: Communicator | None) -> Communicator:
     return world() if group is None else group
 
 
-@_documented
 def rank() -> int:
     return world().rank
 
 
-@_documented
 def size() -> int:
     return world().size
 
 
-@_documented
 def local_rank() -> int:
     return world().local_rank
 
 
-@_documented
 def local_size() -> int:
     return world().local_size
 
 
-@_documented
 def node_rank() -> int:
     return world().node_rank
 
 
-@_documented
 def num_nodes() -> int:
     return world().num_nodes
 
 
-@_documented
 def node() -> str:
     return world().node
 
 
-@_documented
 def nodes() -> list[str]:
     return world().nodes
 
 
-@_documented
 def barrier(*, group: Communicator | None = None, timeout: Timeout = None) -> None:
     _of(group).barrier(timeout=timeout)
 
 
-@_documented
 def broadcast(obj: Any = None, src: int = 0, *, group: Communicator | None = None, timeout: Timeout = None) -> Any:
     return _of(group).broadcast(obj, src, timeout=timeout)
 
 
-@_documented
 def gather(obj: Any, dst: int = 0, *, group: Communicator | None = None, timeout: Timeout = None) -> list[Any] | None:
     return _of(group).gather(obj, dst, timeout=timeout)
 
 
-@_documented
 def all_gather(obj: Any, *, group: Communicator | None = None, timeout: Timeout = None) -> list[Any]:
     return _of(group).all_gather(obj, timeout=timeout)
 
 
-@_documented
 def broadcast_bytes(
     data: Memory = b"", src: int = 0, *, group: Communicator | None = None, timeout: Timeout = None
 ) -> bytes:
     return _of(group).broadcast_bytes(data, src, timeout=timeout)
 
 
-@_documented
 def gather_bytes(
     data: Memory, dst: int = 0, *, group: Communicator | None = None, timeout: Timeout = None
 ) -> list[bytes] | None:
     return _of(group).gather_bytes(data, dst, timeout=timeout)
 
 
-@_documented
 def all_gather_bytes(data: Memory, *, group: Communicator | None = None, timeout: Timeout = None) -> list[bytes]:
     return _of(group).all_gather_bytes(data, timeout=timeout)
 
@@ -120,68 +97,62 @@ def all_reduce(
 def all_reduce(buffer: _M, op: Operation = "sum", *, group: Communicator | None = None, timeout: Timeout = None) -> _M: ...
 
 
-@_documented
 def all_reduce(
     buffer: Any, op: Operation = "sum", *, group: Communicator | None = None, timeout: Timeout = None
 ) -> Any:
     return _of(group).all_reduce(buffer, op, timeout=timeout)
 
 
-@_documented
 def reduce(
     buffer: _M, dst: int = 0, op: Operation = "sum", *, group: Communicator | None = None, timeout: Timeout = None
 ) -> _M:
     return _of(group).reduce(buffer, dst, op, timeout=timeout)
 
 
-@_documented
 def broadcast_buffer(buffer: _M, src: int = 0, *, group: Communicator | None = None, timeout: Timeout = None) -> _M:
     return _of(group).broadcast_buffer(buffer, src, timeout=timeout)
 
 
-@_documented
 def gather_buffer(
     send: Memory, receive: _O, dst: int = 0, *, group: Communicator | None = None, timeout: Timeout = None
 ) -> _O:
     return _of(group).gather_buffer(send, receive, dst, timeout=timeout)
 
 
-@_documented
 def all_gather_buffer(send: Memory, receive: _M, *, group: Communicator | None = None, timeout: Timeout = None) -> _M:
     return _of(group).all_gather_buffer(send, receive, timeout=timeout)
 
 
-@_documented
 def scatter(
     send: Memory | None, receive: _M, src: int = 0, *, group: Communicator | None = None, timeout: Timeout = None
 ) -> _M:
     return _of(group).scatter(send, receive, src, timeout=timeout)
 
 
-@_documented
 def reduce_scatter(
     send: Memory, receive: _M, op: Operation = "sum", *, group: Communicator | None = None, timeout: Timeout = None
 ) -> _M:
     return _of(group).reduce_scatter(send, receive, op, timeout=timeout)
 
 
-@_documented
 def all_to_all(send: Memory, receive: _M, *, group: Communicator | None = None, timeout: Timeout = None) -> _M:
     return _of(group).all_to_all(send, receive, timeout=timeout)
 
 
-@_documented
 def send(buffer: Memory, dst: int, *, group: Communicator | None = None, timeout: Timeout = None) -> None:
     _of(group).send(buffer, dst, timeout=timeout)
 
 
-@_documented
 def recv(buffer: _M, src: int, *, group: Communicator | None = None, timeout: Timeout = None) -> _M:
     return _of(group).recv(buffer, src, timeout=timeout)
 
 
-@_documented
 def split(
     color: int, key: int = 0, *, group: Communicator | None = None, timeout: Timeout = None
 ) -> Communicator | None:
     return _of(group).split(color, key, timeout=timeout)
+
+
+for _name, _function in list(globals().items()):
+    if getattr(_function, "__module__", None) == __name__ and not _name.startswith("_"):
+        _function.__doc__ = getattr(Communicator, _name).__doc__

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
 from . import _world
-from ._dispatch import BrokenRankError, Call, Ranks, Settings, digest_of, only_once, own_devices
+from ._dispatch import BrokenRankError, Call, Ranks, Settings, digest_of, hide_the_group, only_once, own_devices, take_settings
 from ._errors import PeerLostError, UsageError
 
 
@@ -25,12 +25,51 @@ def run_program(name: str, main: Callable[[], None]) -> None:
         raise SystemExit(error.exit_status) from error
 
 
-def serve(ranks: Ranks, begin: Callable[[Any], Any]) -> None:
+def run_harness(
+    load: Callable[[], None], run: Callable[[Ranks, Settings], BaseException | None], begin: Callable[[Any], Any]
+) -> None:
+    """The harness's command line, from sys.argv. Rank 0 runs it, and the other ranks serve. `run` returns an error that the
+    harness has swallowed."""
+    settings = take_settings(sys.argv)
+    ranks = Ranks()
+    take_own_gpus()
+    hide_the_group(os.environ)
+    load()
+    if not ranks.is_root:
+        try:
+            return ranks.serve(begin)
+        except PeerLostError as lost:
+            _world.log(_world.ERROR, str(lost))
+            raise SystemExit(lost.exit_status) from None
     try:
-        ranks.serve(begin)
-    except PeerLostError as error:
-        _world.log(_world.ERROR, str(error))
-        raise SystemExit(error.exit_status) from None
+        swallowed = run(ranks, settings)
+    finally:
+        ranks.end()
+    error = ranks.error or swallowed
+    if error is not None:
+        raise error
+
+
+class ModelOfAllRanks:
+    """Stands for the model in the harness: its requests go to the models of all ranks; for all else it is the model of rank 0."""
+
+    rank = 0
+    world_size = 1
+
+    def __init__(self, model: Any, work: str, ranks: Ranks, settings: Settings) -> None:
+        self._model = model
+        self._work = work
+        self._ranks = ranks
+        self._settings = settings
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+def work_of(title: str, chosen: list[Any], more: Any) -> str:
+    """The model and what its results depend on; not its device."""
+    kept = {key: value for key, value in (more or {}).items() if key != "device" and value is not None}
+    return f"{title} {text_of([*chosen, kept, seeds()[2]])}"
 
 
 # ---- requests

@@ -19,14 +19,13 @@ several ranks is not supported.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from ._dispatch import Ranks, Settings, hide_the_group, in_pieces, take_settings
+from ._dispatch import Ranks, Settings, in_pieces
 from ._errors import UsageError
-from ._harness import alone, new_call, quiet, run_program, seed, seeds, serve, take_own_gpus, text_of
+from ._harness import ModelOfAllRanks, alone, new_call, quiet, run_harness, run_program, seed, seeds, work_of
 
 # Requests of a batch if the model itself cuts none, as vLLM does.
 _PIECE = 128
@@ -37,20 +36,7 @@ _Request = tuple[Any, int, Any]
 
 def main() -> None:
     """lm-eval's command line, from sys.argv. Every rank calls it."""
-    settings = take_settings(sys.argv)
-    ranks = Ranks()
-    take_own_gpus()
-    hide_the_group(os.environ)
-    _import_harness()
-    if not ranks.is_root:
-        serve(ranks, _begin)
-        return
-    try:
-        _run_harness(ranks, settings)
-    finally:
-        ranks.end()
-    if ranks.error is not None:
-        raise ranks.error
+    run_harness(_import_harness, _run_harness, _begin)
 
 
 def _import_harness() -> None:
@@ -106,27 +92,16 @@ class _Factory:
         return self._create("create_from_arg_string", arguments, more)
 
     def _create(self, how: str, arguments: Any, more: Any) -> Dispatcher:
+        import lm_eval
+
         # The others load theirs meanwhile.
         self._ranks.announce((self._name, how, arguments, more, seeds()))
         model = getattr(self._kind, how)(arguments, more)
-        return Dispatcher(model, _work_of(self._name, arguments, more), self._ranks, self._settings)
+        work = work_of(f"lm-eval {getattr(lm_eval, '__version__', '')} {self._name}", [arguments], more)
+        return Dispatcher(model, work, self._ranks, self._settings)
 
 
-class Dispatcher:
-    """Stands for the model in lm-eval: its requests go to the models of all ranks; for all else it is the model of rank 0."""
-
-    rank = 0
-    world_size = 1
-
-    def __init__(self, model: Any, work: str, ranks: Ranks, settings: Settings) -> None:
-        self._model = model
-        self._work = work
-        self._ranks = ranks
-        self._settings = settings
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
+class Dispatcher(ModelOfAllRanks):
     def set_cache_hook(self, hook: Any) -> None:
         """With a journal the cache gets the results when all are there: results that were in it before would be left out of the
         requests,
@@ -158,14 +133,6 @@ class Dispatcher:
         return results
 
 
-def _work_of(name: str, arguments: Any, more: Any) -> str:
-    """The model and what its results depend on; not its device."""
-    kept = {key: value for key, value in (more or {}).items() if key != "device" and value is not None}
-    import lm_eval
-
-    return f"lm-eval {getattr(lm_eval, '__version__', '')} {name} {text_of([arguments, kept, seeds()[2]])}"
-
-
 def _batch_size(model: Any) -> int | str | None:
     """`auto` of Hugging Face models is found here, once: found by each rank, batches would depend on it."""
     size = getattr(model, "batch_size", None)
@@ -192,19 +159,19 @@ class _Cut(Exception):
 def cut(model: Any, method: str, requests: list[Any], batch_size: Any = None) -> list[list[int]]:
     """The requests in batches, by number, each in its order: as the model cuts them. Each rank's model then finds a batch of its own
     size, and cuts it no further: its arithmetic is that of one process."""
-    size = int(batch_size) if str(batch_size).isdigit() and int(batch_size) > 0 else 0
+    size = int(batch_size) if str(batch_size).isdigit() and int(batch_size) > 0 else _PIECE
     found = None if method == "loglikelihood_rolling" else _collator(model, method, requests)
     if found is None:
-        return in_pieces(range(len(requests)), size or _PIECE)
+        return in_pieces(range(len(requests)), size)
     try:
         groups = _groups(found.collator)
     except (AttributeError, TypeError, ValueError, IndexError):
         groups = []
     if sorted(i for part in groups for group in part for i in group) != list(range(len(requests))):
-        return in_pieces(range(len(requests)), size or _PIECE)
+        return in_pieces(range(len(requests)), size)
     batches = []
     for part in groups:
-        for chunk in in_pieces(range(len(part)), found.size or size or _PIECE):
+        for chunk in in_pieces(range(len(part)), found.size or size):
             batches.append(sorted(i for place in chunk for i in part[place]))
     return batches
 

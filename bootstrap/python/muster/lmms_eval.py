@@ -11,14 +11,12 @@ with the same journal.
 from __future__ import annotations
 
 import functools
-import os
-import sys
 from typing import Any, Callable
 
-from ._dispatch import Ranks, Settings, hide_the_group, in_pieces, take_settings
+from ._dispatch import Ranks, Settings, in_pieces
 from ._errors import TimeIsUpError, UsageError
 from . import _world
-from ._harness import alone, new_call, run_program, seed, seeds, serve, take_own_gpus, text_of
+from ._harness import ModelOfAllRanks, alone, new_call, run_harness, run_program, seed, seeds, work_of
 
 METHODS = ("loglikelihood", "generate_until", "generate_until_multi_round")
 
@@ -27,25 +25,14 @@ _Batch = list[Any]
 
 def main() -> None:
     """lmms-eval's command line, from sys.argv. Every rank calls it."""
-    settings = take_settings(sys.argv)
-    ranks = Ranks()
-    take_own_gpus()
-    hide_the_group(os.environ)
+    run_harness(_import_harness, lambda ranks, settings: _Run(ranks, settings).harness(), _Server().begin)
+
+
+def _import_harness() -> None:
     try:
-        import lmms_eval.evaluator
+        import lmms_eval.evaluator  # noqa: F401
     except ImportError as error:
         raise UsageError(f"lmms-eval cannot be imported: {error}", "pip install lmms-eval") from error
-    if not ranks.is_root:
-        serve(ranks, _Server().begin)
-        return
-    run = _Run(ranks, settings)
-    try:
-        run.harness()
-    finally:
-        ranks.end()
-    failure = ranks.error or run.error
-    if failure is not None:
-        raise failure
 
 
 class _Tasks:
@@ -101,7 +88,8 @@ class _Run:
         self.tasks = _Tasks({})
         self.error: BaseException | None = None  # that ended lmms-eval, or that it has logged and swallowed
 
-    def harness(self) -> None:
+    def harness(self) -> BaseException | None:
+        """The error that it has swallowed."""
         import lmms_eval.__main__ as program
         import lmms_eval.evaluator
         import lmms_eval.models
@@ -141,6 +129,7 @@ class _Run:
             lmms_eval.models.get_model = own_model
             lmms_eval.evaluator.get_task_dict = own_tasks
             program.cli_evaluate_single = own_evaluate
+        return self.error
 
 
 def _of_manager(manager: Any) -> tuple[Any, Any]:
@@ -163,31 +152,23 @@ class _Factory:
         model = self._kind.create_from_arg_string(arguments, more)
         import lmms_eval
 
-        kept = {key: value for key, value in (more or {}).items() if key != "device" and value is not None}
-        version = getattr(lmms_eval, "__version__", "")
-        work = f"lmms-eval {version} {text_of([self._chosen, arguments, kept, seeds()[2]])}"
+        work = work_of(f"lmms-eval {getattr(lmms_eval, '__version__', '')}", [self._chosen, arguments], more)
         # The results name the model's class.
         kind = type(model.__class__.__name__, (Dispatcher,), {"__module__": model.__class__.__module__})
-        dispatcher: Dispatcher = kind(model, work, kept.get("batch_size"), self._run)
+        dispatcher: Dispatcher = kind(model, work, (more or {}).get("batch_size"), self._run)
         return dispatcher
 
 
-class Dispatcher:
-    """Stands for the model in lmms-eval: its requests go to the models of all ranks; for all else it is the model of rank 0."""
-
-    rank = 0
-    world_size = 1
-
+class Dispatcher(ModelOfAllRanks):
     def __init__(self, model: Any, work: str, batch_size: Any, run: _Run) -> None:
-        self._model = model
-        self._work = work
+        super().__init__(model, work, run.ranks, run.settings)
         self._size = int(batch_size) if str(batch_size).isdigit() and int(batch_size) > 0 else 1
         self._run = run
 
     def __getattr__(self, name: str) -> Any:
         if name in METHODS:
             return functools.partial(self._dispatch, name)
-        return getattr(self._model, name)
+        return super().__getattr__(name)
 
     def _dispatch(self, method: str, requests: list[Any]) -> list[Any]:
         if not requests:
@@ -198,8 +179,8 @@ class Dispatcher:
             _world.log(_world.WARNING, f"rank 0 alone does {len(requests)} requests ({method}), which cannot be sent to the other ranks: they contain {error}")
             return list(getattr(self._model, method)(requests))
         batches = in_pieces(range(len(requests)), self._size)
-        call = new_call(method, self._work, self._run.settings, batches, requests, sent)
-        every = self._run.ranks.call(call, _worker(self._model, self._run.tasks))
+        call = new_call(method, self._work, self._settings, batches, requests, sent)
+        every = self._ranks.call(call, _worker(self._model, self._run.tasks))
         return [answer for answers in every for answer in answers]
 
 
