@@ -47,6 +47,7 @@ struct Shared {
   std::map<uint64_t, Clock::time_point> held;  // given to the caller, since when; not ended
   bool wants = false;                          // the root has been informed
   bool stopped = false;
+  size_t waiting = 0;             // threads in Next: each takes an item of the queue
   std::deque<size_t> on_the_way;  // sizes of commits that are not durable
   size_t bytes_on_the_way = 0;
   uint64_t durable = 0;
@@ -66,10 +67,11 @@ struct Shared {
     changed.notify_all();
   }
 
-  // Gives back the items that were granted and not begun.
-  void ReturnQueue() {
+  // Gives back the items that were granted and not begun, except the first `kept`.
+  void ReturnQueue(size_t kept) {
     GivenBack returned;
-    for (const GrantedItem& item : std::exchange(queue, {})) returned.items.push_back(item.index);
+    for (; queue.size() > kept; queue.pop_back()) returned.items.push_back(queue.back().index);
+    std::ranges::reverse(returned.items);
     link.SendToRoot(Encode(map, returned));
   }
 
@@ -86,14 +88,15 @@ struct Shared {
         if (const auto granted = Decode<Granted>(message)) TakeGrant(*granted);
         return;
       case MessageType::kRecall:
-        return ReturnQueue();
+        // A thread that was woken for an item may come later than this message.
+        return ReturnQueue(waiting);
       case MessageType::kDurable:
         if (const auto answer = Decode<Durable>(message)) TakeDurable(answer->count);
         return;
       case MessageType::kExpired:
         if (const auto expired = Decode<Expired>(message); expired && IsOverdue(expired->item))
           End(expired->item);
-        return ReturnQueue();
+        return ReturnQueue(waiting);
       case MessageType::kOver:
         if (auto over = Decode<Over>(message)) outcome = std::move(over->outcome);
         return;
@@ -114,7 +117,7 @@ struct Shared {
       if (!has) queue.push_back(item);
     }
     // No rank takes them from now on.
-    if (stopped) ReturnQueue();
+    if (stopped) ReturnQueue(0);
   }
 
   // The root counts from the end of the item before: this rank may have done other work since, or waited for the disk.
@@ -183,7 +186,9 @@ class GroupMember : public Member {
       if (shared_->stopped) return std::nullopt;
       if (!shared_->queue.empty()) break;
       Want();
+      ++shared_->waiting;
       shared_->changed.wait(lock);
+      --shared_->waiting;
     }
     const GrantedItem item = shared_->queue.front();
     shared_->queue.pop_front();
@@ -234,7 +239,7 @@ class GroupMember : public Member {
   void Stop() override {
     const std::lock_guard lock(shared_->mutex);
     if (std::exchange(shared_->stopped, true)) return;
-    shared_->ReturnQueue();
+    shared_->ReturnQueue(0);
     link_.SendToRoot(EncodeBare(MessageType::kStop, map_));
     shared_->changed.notify_all();
   }
