@@ -267,6 +267,7 @@ Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan) {
   MUSTER_CHECK(process::BecomeSubreaper());
   MapWork work(start, plan);
   const StopFlag done;
+  MUSTER_CHECK(done.Check());
   Result<MapEnd> end = MapEnd{};
   MUSTER_TRY(std::thread thread, StartThread("the map", [&] {
                end = work.Run();

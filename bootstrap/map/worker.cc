@@ -12,6 +12,7 @@
 namespace muster::map {
 
 Status Worker::Run(const Group* group) {
+  for (const StopFlag* flag : {&stop_, &idle_}) MUSTER_CHECK(flag->Check());
   std::vector<std::thread> threads;
   working_ = slots_.size();
   const auto ended = [this] {

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 
+#include <optional>
 #include <thread>
 
 #include "bootstrap/process/descendants.h"
 #include "tests/bootstrap/map/commands.h"
 #include "tests/bootstrap/map/fake_member.h"
+#include "tests/comm/net/descriptor_limit.h"
 
 namespace muster::map {
 namespace {
@@ -156,6 +158,23 @@ TEST_F(Workers, HaveNoErrorIfTheGroupFailsAfterTheMapIsOver) {
   group.Fail(kLost);
   Worker worker(member, *commands.source, commands.plan, Slots(commands, 2));
   EXPECT_TRUE(worker.Run(&group));
+}
+
+// Else it would not notice that its slots have ended.
+TEST_F(Workers, EndWithAnErrorWithoutADescriptor) {
+  const Commands commands("true");
+  FakeMember member(0);
+  FailedGroup group;
+  group.Fail(kLost);
+  std::optional<net::DescriptorLimit> limit(4);
+  std::vector<UniqueFd> taken = net::TakeAllDescriptors();
+  taken.pop_back();
+  Worker worker(member, *commands.source, commands.plan, Slots(commands, 1));
+  taken.clear();
+  limit.reset();
+  const Status status = worker.Run(&group);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, testing::StartsWith("cannot create an eventfd: "));
 }
 
 }  // namespace
