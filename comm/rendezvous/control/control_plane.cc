@@ -276,7 +276,8 @@ std::optional<Failure> ControlPlane::LoseUnformed(const Hello& hello, const Proc
   std::vector<int> unformed;
   for (const ProcessInfo& member : hello.members) {
     for (const RankClaim& claim : member.claims) {
-      if (IsMember(group_.roster, member, claim) && !HasLeft(claim.rank)) unformed.push_back(claim.rank);
+      const bool here = !HasLeft(claim.rank) || lost_to_maps_.contains(claim.rank);
+      if (here && IsMember(group_.roster, member, claim)) unformed.push_back(claim.rank);
     }
   }
   if (unformed.empty()) return std::nullopt;
@@ -288,6 +289,7 @@ std::optional<Failure> ControlPlane::LoseUnformed(const Hello& hello, const Proc
 void ControlPlane::LoseRanks(const std::vector<int>& ranks, const Failure& failure) {
   std::vector<int> lost;
   std::ranges::copy_if(ranks, std::back_inserter(lost), [this](int rank) { return !HasLeft(rank); });
+  lost_to_maps_.insert(lost.begin(), lost.end());
   maps_.Lose({lost, failure.error.message, true});
   leaving_.Take(lost);
 }

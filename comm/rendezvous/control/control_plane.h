@@ -152,6 +152,7 @@ class ControlPlane {
   GroupSurvey survey_;
   OwnerInquiry inquiry_;
   MapRelay maps_;
+  std::set<int> lost_to_maps_;  // of those below: they count as left
   JobClock job_clock_;
   std::unique_ptr<RejoinHandler> later_;
   std::unique_ptr<PeerWatch> peers_;

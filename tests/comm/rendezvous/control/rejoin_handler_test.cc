@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/map/messages.h"
 #include "comm/rendezvous/link/names.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/test_base.h"
@@ -243,6 +244,17 @@ TEST_F(UnformedTest, AProcessWithoutItsRosterReceivesTheFailureOfTheGroup) {
   const Result<Failure> failure = DecodeFailure(AnswerTo(requests[2].self));
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error, lost);
+}
+
+// For the group it counts as left: it would wait for the end of the map, and then for a root until its deadline.
+TEST_F(UnformedTest, AlsoWhenAMapGoesOnWithoutIt) {
+  first[0].plane().SendToMaps(0, map::Encode(0, map::Join{{1, {}, {}, "test"}, {}}));
+  ASSERT_TRUE(loop.Until([&] { return first[0].plane().tolerates_losses(); }));
+  first.Kill(2);
+  ASSERT_TRUE(loop.Until([&] { return first[0].ranks_lost.size() == 2; }));
+  const Result<Failure> failure = DecodeFailure(AnswerTo(requests[3].self));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error, EndedWhileForming("rank 1 on a"));
 }
 
 TEST_F(UnformedTest, AProcessOfTheNextGroupWaitsAlthoughItReportsALoss) {
