@@ -80,7 +80,7 @@ std::shared_ptr<Inode> Add(const Process& process, const Found& place, mode_t mo
   inode->uid = process.uid;
   inode->number = NextNumber();
   inode->links = 1;
-  inode->changed = std::chrono::duration_cast<std::chrono::seconds>(process.world.now()).count();
+  inode->changed = process.world.now();
   place.directory->entries[place.name] = inode;
   return inode;
 }
@@ -98,7 +98,8 @@ void Describe(const Inode& inode, struct stat* status) {
   status->st_ino = inode.number;
   status->st_nlink = inode.links;
   status->st_size = static_cast<off_t>(inode.content.size());
-  status->st_mtime = inode.changed;
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(inode.changed);
+  status->st_mtim = {whole.count(), (inode.changed - whole).count()};
 }
 
 }  // namespace muster::simulation

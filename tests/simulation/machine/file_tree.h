@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,7 +24,10 @@ struct Inode {
   const File* locked_by = nullptr;
   nlink_t links = 0;
   bool removed = false;
-  time_t changed = 0;
+  Time changed{};
+  size_t synced = kAllSynced;  // bytes of the content that outlast the power of the writer's node
+
+  static constexpr size_t kAllSynced = std::numeric_limits<size_t>::max();
 
   bool is_directory() const { return S_ISDIR(mode); }
 };

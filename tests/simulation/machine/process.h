@@ -39,6 +39,7 @@ class Node {
   Duration clock_ahead{};  // CLOCK_MONOTONIC began at another moment on each node
   bool up = true;
   std::shared_ptr<Inode> root;                     // of its file system
+  std::vector<std::shared_ptr<Inode>> unsynced;    // files with bytes that only this node's memory has
   std::map<uint16_t, std::vector<Socket*>> ports;  // bound
   int next_pid = 100;
   uint16_t next_port = 32768;

@@ -7,6 +7,7 @@
 
 #include "comm/base/parse.h"
 #include "tests/simulation/scenario/damage.h"
+#include "tests/simulation/scenario/judge_map.h"
 #include "tests/simulation/scenario/run_scenario.h"
 
 namespace muster::simulation {
@@ -100,7 +101,8 @@ class Judgement {
     }
     for (const Outcome& outcome : outcomes_) {
       const auto found = known.find(PlanOf(outcome).launch);
-      if (found == known.end() || !outcome.ended || FindsRootGone(outcome)) continue;
+      // A map goes on without the ranks of that node.
+      if (found == known.end() || !outcome.ended || outcome.map.joined || FindsRootGone(outcome)) continue;
       Time due = outcome.began > found->second ? Time::max() : found->second + kKnownToAll;
       const Time latest = std::max(last[found->first], found->second);
       // The last one has come while the root stays.
@@ -197,6 +199,7 @@ class Judgement {
     }
   }
 
+  const std::vector<Damage>& damages() const { return damages_; }
   std::vector<std::string> Take() { return std::move(violations_); }
 
  private:
@@ -279,6 +282,9 @@ class Judgement {
   void JudgeFailure(const Outcome& outcome, const Damage& damage) {
     if (damage.follows_damage || outcome.duplicate || (damage.outsiders && !outcome.formed)) return;
     const std::string text = ToString(*outcome.failure);
+    // A failure of its own: it can attempt no item.
+    if (outcome.map.joined && damage.guilty.contains(PlanOf(outcome).first_rank) && !outcome.map.result)
+      return;
     const std::set<int> named = RanksIn(text);
     const bool one_is_guilty =
         std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
@@ -439,6 +445,8 @@ std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcom
   judgement.JudgePowerFailures();
   judgement.JudgeAnswers();
   judgement.JudgeGroups();
+  for (std::string& violation : JudgeMaps(scenario, outcomes, judgement.damages(), observed))
+    judgement.Add(std::move(violation));
   return judgement.Take();
 }
 

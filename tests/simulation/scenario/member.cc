@@ -124,6 +124,8 @@ Status RunRounds(const Launch& launch, Group& group, Outcome& outcome) {
     }
     ++outcome.rounds;
   }
+  if (launch.map.planned)
+    MUSTER_CHECK(RunMap(launch.map, group, Deadline::After(launch.gather), outcome.fails_at, outcome.map));
   if (launch.leave_within == Duration::zero()) return group.Leave(Deadline::After(launch.gather));
   if (group.rank() % 2 == 1) Work(group, launch.pause);
   return group.Leave(Deadline::After(launch.leave_within));

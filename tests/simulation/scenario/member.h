@@ -8,6 +8,7 @@
 
 #include "comm/base/error.h"
 #include "comm/rendezvous/join/join_request.h"
+#include "tests/simulation/scenario/map_member.h"
 #include "tests/simulation/scenario/scenario.h"
 
 namespace muster::simulation {
@@ -40,6 +41,7 @@ struct Outcome {
   bool is_root = false;          // of a formed group of supervisors
   std::set<int> reported{};      // at the root: ranks whose end it knows
   Answers answers{};
+  MapOutcome map{};
   bool ended = false;
   Time began{};
   Time ended_at{};

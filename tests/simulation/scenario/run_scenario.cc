@@ -179,6 +179,15 @@ bool AllEnded(const Running& running) {
   });
 }
 
+std::map<std::string, JournalView> ReadJournals(Running& running) {
+  std::map<std::string, JournalView> journals;
+  for (const Launch& launch : running.scenario.launches) {
+    if (!launch.map.journal.empty() && !journals.contains(launch.map.journal))
+      journals[launch.map.journal] = ReadJournal(running.world, launch.map.journal, kUser);
+  }
+  return journals;
+}
+
 // What came of each process: the log lacks the failures, which their programs would report.
 std::string Summaries(const Scenario& scenario, const std::deque<Outcome>& outcomes) {
   std::string text;
@@ -214,10 +223,11 @@ Verdict RunScenario(const Scenario& scenario, bool with_log) {
   const bool bounded =
       running.world.Run(scenario.End(), MostEvents(scenario), [&running] { return AllEnded(running); });
   Verdict verdict;
-  verdict.violations = Judge(scenario, running.outcomes, {!bounded, running.to_strangers});
   verdict.trace = running.world.trace();
   verdict.events = running.world.events();
   verdict.time = running.world.now();
+  verdict.violations =
+      Judge(scenario, running.outcomes, {!bounded, running.to_strangers, ReadJournals(running)});
   verdict.processes = static_cast<int>(running.outcomes.size());
   verdict.formed = static_cast<int>(std::ranges::count_if(running.outcomes, &Outcome::formed));
   verdict.logged = EventsLogged(running.world);

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/simulation/scenario/journal_view.h"
 #include "tests/simulation/scenario/member.h"
 
 namespace muster::simulation {
@@ -16,7 +18,7 @@ struct Invariant {
   std::string_view prefix;
   std::string_view sentence;
 };
-inline constexpr std::array<Invariant, 19> kInvariants = {{
+inline constexpr std::array<Invariant, 26> kInvariants = {{
     {"hangs", "every process ends by its deadline"},
     {"late", "a process without a group ends within 20 s after its deadline"},
     {"fails without a fault", "a launch without faults forms its group, works and leaves"},
@@ -36,6 +38,15 @@ inline constexpr std::array<Invariant, 19> kInvariants = {{
     {"merged", "the members of a group are the ranks of one launch, and know each other"},
     {"twice", "a rank is one process"},
     {"admitted", "no process takes part without proof, and strangers learn nothing"},
+    {"loses items",
+     "an item of a map ends once: its result or its failure is in the journal, and what the ranks receive is "
+     "there"},
+    {"gives up items", "an item of a map is given up after as many failed attempts as it has, or lost ranks"},
+    {"works twice", "no item of a map is at work twice at a time, unless a fault has touched the first rank"},
+    {"works again", "a map that is started again runs no item whose end its journal has"},
+    {"ends apart", "the ranks of a map receive the same end, while the network is whole"},
+    {"overruns", "a map without faults ends within the time that its items need"},
+    {"stops", "a map goes on if a process is killed that no other one is behind"},
     {"leaks descriptors", "a process that ends has closed its descriptors"},
     {"leaks memory", "a process that ends has freed its memory"},
     {"grows", "a process needs at most 16 MiB"},
@@ -60,7 +71,8 @@ Verdict RunScenario(const Scenario& scenario, bool with_log);
 
 struct Observed {
   bool too_many_events = false;
-  std::string to_strangers;  // all that they have received
+  std::string to_strangers;                     // all that they have received
+  std::map<std::string, JournalView> journals;  // of maps, by path
 };
 
 // run_scenario's; README.md has the list.

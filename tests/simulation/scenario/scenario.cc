@@ -89,22 +89,6 @@ Time When(Random& random) {
   return random.Chance(0.5) ? random.About(milliseconds(100)) : random.About(seconds(3));
 }
 
-// The same ranks again, each when its first process has ended: `muster check && muster run`, or a restart.
-void AddSuccessor(Random& random, Scenario& scenario) {
-  Launch next = scenario.launches.front();
-  next.follows = 0;
-  if (random.Chance(0.5)) ++next.restart;
-  scenario.launches.push_back(next);
-  const size_t count = scenario.processes.size();
-  for (size_t i = 0; i < count; ++i) {
-    ProcessPlan plan = scenario.processes[i];
-    plan.launch = 1;
-    plan.after = static_cast<int>(i);
-    plan.start = random.About(milliseconds(5));
-    scenario.processes.push_back(plan);
-  }
-}
-
 // A third has a tree of leaders, from three nodes on.
 void MakeTrees(Scenario& scenario) {
   Random random(scenario.seed ^ kTrees);
@@ -228,6 +212,21 @@ Fault MakeFault(Random& random, const Scenario& scenario) {
 
 }  // namespace
 
+void AddSuccessor(Random& random, Scenario& scenario) {
+  Launch next = scenario.launches.front();
+  next.follows = 0;
+  if (random.Chance(0.5)) ++next.restart;
+  scenario.launches.push_back(next);
+  const size_t count = scenario.processes.size();
+  for (size_t i = 0; i < count; ++i) {
+    ProcessPlan plan = scenario.processes[i];
+    plan.launch = 1;
+    plan.after = static_cast<int>(i);
+    plan.start = random.About(milliseconds(5));
+    scenario.processes.push_back(plan);
+  }
+}
+
 Scenario MakeScenario(uint64_t seed) {
   Random random(seed);
   Scenario scenario;
@@ -248,6 +247,7 @@ Scenario MakeScenario(uint64_t seed) {
   CutPowerOfSubtree(scenario);
   KillLeaderAtMessage(scenario);
   AskQuestions(scenario);
+  PlanMaps(scenario);
   const bool reports_exits = Random(seed ^ kReports).Chance(0.5);
   for (Launch& launch : scenario.launches) launch.reports_exits = reports_exits;
   return scenario;
@@ -266,7 +266,8 @@ Time Scenario::End() const {
   Time end{};
   for (const ProcessPlan& plan : processes) {
     const Launch& launch = launches[static_cast<size_t>(plan.launch)];
-    const Duration work = launch.rounds * (launch.gather + launch.pause) + 3 * launch.liveness.dead_after;
+    const Duration work = launch.rounds * (launch.gather + launch.pause) + 3 * launch.liveness.dead_after +
+                          launch.map.LongestTime();
     const Duration here = plan.start + launch.rendezvous + work + seconds(90);
     end = std::max(end, plan.after < 0 ? here : 2 * here + seconds(60));
   }
@@ -335,6 +336,7 @@ std::string Describe(const Scenario& scenario) {
         launch.fan_out, launch.reports_exits ? "" : ", no reports of exits");
   }
   for (const Launch& launch : scenario.launches) {
+    if (launch.map.planned) text += fmt::format("  {}: {}\n", launch.key, Describe(launch.map));
     if (launch.ask_round >= 0) {
       text += fmt::format("  {}: rank {} asks before round {}, also for the connection of rank {}\n",
                           launch.key, launch.asker, launch.ask_round, launch.owner);

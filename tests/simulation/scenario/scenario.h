@@ -10,6 +10,7 @@
 #include "comm/options.h"
 #include "comm/rendezvous/join/tree.h"
 #include "tests/simulation/machine/world.h"
+#include "tests/simulation/scenario/map_plan.h"
 
 namespace muster::simulation {
 
@@ -46,6 +47,7 @@ struct Launch {
   int owner = 0;
   // The deadline of programs that use the library when they leave; every other one works on before. Zero: `gather`.
   Duration leave_within{};
+  MapPlan map;  // after the rounds; only of programs that use the library
   std::vector<int> node_of_rank;
   size_t fan_out = rendezvous::kFanOut;  // of the tree of leaders
   int follows = -1;  // index into Scenario::launches: the same launch, started again after that one
@@ -95,6 +97,8 @@ struct Scenario {
 };
 
 Scenario MakeScenario(uint64_t seed);
+// The same ranks again, each when its first process has ended: `muster check && muster run`, or a restart.
+void AddSuccessor(Random& random, Scenario& scenario);
 std::string Describe(const Scenario& scenario);
 std::string Describe(const Scenario& scenario, const Fault& fault);
 

@@ -198,6 +198,21 @@ int __wrap_eventfd(unsigned initial, int flags) {
   return call.Return(call.process().Install(counter));
 }
 
+// Of the C library, which calls its own write.
+int __real_eventfd_write(int, uint64_t);
+int __wrap_eventfd_write(int fd, uint64_t more) {
+  const SystemCall call;
+  if (!call) return __real_eventfd_write(fd, more);
+  auto* const counter = call.Find<EventCounter>(fd, EINVAL);
+  if (counter == nullptr) return -1;
+  counter->count += more;
+  counter->Changed();
+  return call.Return(0);
+}
+
+int __real_isatty(int);
+int __wrap_isatty(int fd) { return World::Caller() == nullptr ? __real_isatty(fd) : 0; }
+
 int __real_fcntl(int, int, ...);
 int __wrap_fcntl(int fd, int command, ...) {
   va_list arguments;
@@ -233,6 +248,9 @@ long __wrap_syscall(long number, ...) {
         return call.Return(call.process().Install(call.world().Make<EndWatch>(call.world(), *process)));
       }
       return call.ReturnError(ESRCH);
+    case SYS_memfd_create:
+      return call.Return(call.process().Install(
+          call.world().Make<OpenFile>(call.world(), std::make_shared<Inode>(Inode{.mode = S_IFREG | 0600}))));
     case SYS_getdents64:
       return ReadDirectory(call, static_cast<int>(given[0]), reinterpret_cast<char*>(given[1]),
                            static_cast<size_t>(given[2]));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <deque>
@@ -137,6 +138,15 @@ uid_t __real_geteuid();
 uid_t __wrap_geteuid() {
   const Process* const process = World::Caller();
   return process == nullptr ? __real_geteuid() : process->uid;
+}
+
+[[noreturn]] void __real__exit(int);
+[[noreturn]] void __wrap__exit(int status) {
+  const SystemCall call(SystemCall::Kill::kSafe);
+  if (!call) __real__exit(status);
+  call.process().End(false);
+  call.world().running().SwitchBack();
+  abort();
 }
 
 int __real_kill(pid_t, int);

@@ -1,0 +1,144 @@
+#include "tests/simulation/scenario/map_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "comm/base/parse.h"
+#include "tests/simulation/machine/random.h"
+#include "tests/simulation/scenario/scenario.h"
+
+namespace muster::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// No seed that was in kFound (search/search.cc) before has a map.
+constexpr uint64_t kMaps = uint64_t{894262} << 32;
+
+enum : uint64_t { kDuration, kFlaky, kBroken };
+
+// The same on each rank.
+Random Of(const MapPlan& map, uint64_t what, uint64_t item) { return Random(map.seed ^ what << 56 ^ item); }
+
+bool HasMaps(const Scenario& scenario) {
+  return std::ranges::none_of(scenario.processes,
+                              [](const ProcessPlan& plan) { return plan.supervisor || plan.ranks > 1; });
+}
+
+MapPlan MakeMap(Random& random, int ranks) {
+  MapPlan map;
+  map.planned = true;
+  map.seed = random.Next();
+  map.items = random.Below(random.Chance(0.8) ? 30 : 150);
+  map.slots = random.Chance(0.6) ? 1 : random.Between(2, 4);
+  map.retries = random.Between(0, 3);
+  const Duration lasts = random.Chance(0.5) ? random.About(milliseconds(300)) : random.About(seconds(3));
+  map.mean = lasts * ranks * map.slots / static_cast<Duration::rep>(map.items + 1);
+  if (random.Chance(0.6)) {
+    map.flaky = random.Fraction() * 0.2;
+    map.broken = random.Fraction() * 0.1;
+  }
+  map.classified = random.Chance(0.2);
+  return map;
+}
+
+// Kills come later than those of launches without a map. Half of those that run undisturbed otherwise have a fault meanwhile.
+void DisturbMaps(Random& random, Scenario& scenario) {
+  for (Fault& fault : scenario.faults) {
+    if (fault.kind == Fault::Kind::kKillAtCall && random.Chance(0.5)) fault.count += random.Below(3000);
+    if (fault.kind == Fault::Kind::kKillAtMessage && random.Chance(0.5)) fault.count += random.Below(300);
+  }
+  if (!scenario.faults.empty() || random.Chance(0.5)) return;
+  using enum Fault::Kind;
+  constexpr std::array kKinds = {kKill, kKill, kKill, kKillAtCall, kStop, kPowerOff, kIsolate};
+  Fault fault;
+  fault.kind = kKinds.at(random.Below(kKinds.size()));
+  fault.at = random.About(seconds(1));
+  fault.lasts = random.About(seconds(5));
+  fault.count = 1 + random.Below(3000);
+  fault.process = random.Between(0, static_cast<int>(scenario.processes.size()) - 1);
+  fault.node = random.Between(0, scenario.nodes - 1);
+  scenario.faults.push_back(fault);
+}
+
+}  // namespace
+
+std::string MapPlan::KeyOf(uint64_t item) const { return fmt::format("item {}", item); }
+std::string MapPlan::ResultOf(uint64_t item) const { return fmt::format("{{\"result\":{}}}", 3 * item + 1); }
+
+// One in twenty takes much longer.
+Duration MapPlan::DurationOf(uint64_t item) const {
+  Random random = Of(*this, kDuration, item);
+  const Duration usual = random.Between(Duration::zero(), 2 * mean);
+  return std::chrono::floor<milliseconds>(random.Chance(0.05) ? 5 * usual : usual);
+}
+
+bool MapPlan::Fails(uint64_t item, uint32_t attempt) const {
+  if (Of(*this, kBroken, item).Chance(broken)) return true;
+  return attempt == 1 && Of(*this, kFlaky, item).Chance(flaky);
+}
+
+uint32_t MapPlan::FailuresOf(uint64_t item) const {
+  if (!Fails(item, 1)) return 0;
+  return Fails(item, 2) ? static_cast<uint32_t>(retries) + 1 : 1;
+}
+
+Duration MapPlan::Work() const {
+  Duration work{};
+  for (uint64_t item = 0; item < items; ++item) work += DurationOf(item) * (1 + FailuresOf(item));
+  return work;
+}
+
+Duration MapPlan::Longest() const {
+  Duration longest{};
+  for (uint64_t item = 0; item < items; ++item)
+    longest = std::max(longest, DurationOf(item) * (1 + FailuresOf(item)));
+  return longest;
+}
+
+Duration MapPlan::LongestTime() const {
+  return planned ? Work() * (retries + 1) + seconds(20) : Duration::zero();
+}
+
+map::Options MapPlan::MakeOptions() const {
+  map::Options options;
+  options.journal = journal;
+  options.retries = retries;
+  options.slots = slots;
+  for (uint64_t item = 0; classified && item < items; ++item)
+    options.classes.push_back(DurationOf(item) > 2 * mean ? 1 : 0);
+  return options;
+}
+
+void PlanMaps(Scenario& scenario) {
+  Random random(scenario.seed ^ kMaps);
+  if (!random.Chance(0.33) || !HasMaps(scenario)) return;
+  DisturbMaps(random, scenario);
+  // A late rank of a launch whose leader is killed while it forms may meet the next start.
+  const bool may_form = std::ranges::count(scenario.faults, Fault::Kind::kKillAtMessage, &Fault::kind) == 0;
+  if (scenario.launches.size() == 1 && may_form && random.Chance(0.4)) AddSuccessor(random, scenario);
+  for (Launch& launch : scenario.launches) {
+    if (launch.follows >= 0) {
+      launch.map = scenario.launches[static_cast<size_t>(launch.follows)].map;
+    } else {
+      launch.map = MakeMap(random, launch.world_size);
+      const bool in_memory = scenario.launches.back().follows < 0 && random.Chance(0.3);
+      if (!in_memory) launch.map.journal = "/shared/journal of " + launch.key;
+    }
+    if (random.Chance(0.7)) launch.rounds = 0;
+    // A root that retires ends the maps.
+    launch.leave_within = Duration::zero();
+  }
+}
+
+std::string Describe(const MapPlan& map) {
+  return fmt::format("maps {} items of {}, {} slots, {} retries, {:.0f}% flaky, {:.0f}% broken{}{}",
+                     map.items, FormatDuration(map.mean), map.slots, map.retries, 100 * map.flaky,
+                     100 * map.broken, map.classified ? ", classified" : "",
+                     map.journal.empty() ? ", no journal" : "");
+}
+
+}  // namespace muster::simulation
