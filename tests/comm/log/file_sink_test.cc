@@ -195,6 +195,7 @@ TEST_F(FileSinkTest, AProgramThatExitsWritesWhatWasKept) {
 // No thread of the parent's is in a forked child.
 TEST_F(FileSinkTest, AForkedChildWritesItsLines) {
   LogInfo("parent");
+  Await([&] { return Written() == "muster: parent\n"; });
   Stall();
   LogInfo("kept");
   const pid_t child = fork();

@@ -36,6 +36,7 @@ class TestLoop {
     bool over = false;
     loop_->After(span, [&over] { over = true; });
     loop_->RunUntil([&over] { return over; }, Deadline::After(span + std::chrono::seconds(10)));
+    Settle();  // after a span in which this process has not run
   }
   // The events that are ready now, and those that follow from them without a wait.
   void Settle() {

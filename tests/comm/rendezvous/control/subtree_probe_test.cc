@@ -38,13 +38,15 @@ class SubtreeProbeTest : public testing::Test {
 TEST_F(SubtreeProbeTest, SilentNodesAreReportedWhenTheirLeaderIsLost) {
   Start(Living());
   probe->Begin(kLeader, {{3, {dead.address()}}, {4, {dead.address()}}});
-  loop.For(4 * kAttempt);
-  EXPECT_THAT(reported, IsEmpty()) << "the leader may come back";
+  probe->Begin(kOtherLeader, {{5, {dead.address()}}});
+  probe->Lose(kOtherLeader);
+  ASSERT_TRUE(loop.Until([&] { return !reported.empty(); }));
+  EXPECT_THAT(reported, ElementsAre(ElementsAre(5))) << "the first leader may come back";
   probe->Lose(kLeader);
-  EXPECT_THAT(reported, ElementsAre(ElementsAre(3, 4))) << "without a further wait";
+  EXPECT_THAT(reported, ElementsAre(ElementsAre(5), ElementsAre(3, 4))) << "without a further wait";
   probe->Lose(kLeader);
   loop.For(4 * kAttempt);
-  EXPECT_EQ(reported.size(), 1u);
+  EXPECT_EQ(reported.size(), 2u);
 }
 
 TEST_F(SubtreeProbeTest, IfTheLeaderIsLostEarlierTheyAreReportedAfterTwoAttempts) {
@@ -119,9 +121,8 @@ TEST_F(SubtreeProbeTest, ALeaderThatIsNoLongerSilentAnswersForItsNodes) {
   loop.For(kAttempt);
   probe->Forget(kLeader);
   probe->Lose(kLeader);
-  loop.For(3 * kAttempt);
-  EXPECT_THAT(reported, IsEmpty());
   probe->Lose(kOtherLeader);
+  ASSERT_TRUE(loop.Until([&] { return !reported.empty(); }));
   EXPECT_THAT(reported, ElementsAre(ElementsAre(4)));
 }
 

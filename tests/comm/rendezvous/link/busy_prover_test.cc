@@ -126,7 +126,7 @@ TEST_F(BusyProverTest, ASecondMessageBeforeTheAnswerEndsTheConnection) {
 
 // The deadline is the peer's: while the prover answers others, a process that waits for it loses nothing.
 TEST_F(BusyProverTest, WaitingForTheOwnProverIsNotThePeersTime) {
-  Open(milliseconds(300));
+  Open(seconds(2));
   const UniqueFd leader = ConnectAs("");
   SendHello(leader);
   ASSERT_TRUE(loop.Until([&] { return questions().size() == 1; }));
@@ -134,7 +134,7 @@ TEST_F(BusyProverTest, WaitingForTheOwnProverIsNotThePeersTime) {
     const UniqueFd other = ConnectAs("");
     SendHello(other);
     ASSERT_TRUE(loop.Until([&] { return questions().size() == i + 1; }));
-    loop.For(milliseconds(100));
+    loop.For(milliseconds(300));
     questions().back().answer();
   }
   EXPECT_FALSE(IsClosed(leader));
