@@ -6,6 +6,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -71,18 +73,33 @@ inline std::pair<UniqueFd, UniqueFd> TcpPairWithALongQueue() {
   return {std::move(first), std::move(second)};
 }
 
-// To see that a test leaves none behind.
-inline std::ptrdiff_t OpenDescriptors() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
-                       std::filesystem::directory_iterator());
+// Sockets with a port of their own that do not listen: a listener may share it, and the kernel gives it to no other process.
+inline const std::array<UniqueFd, 32>& BoundSockets() {
+  static const auto sockets = [] {
+    std::array<UniqueFd, 32> bound;
+    for (UniqueFd& fd : bound) {
+      fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const int one = 1;
+      EXPECT_EQ(setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);
+      const SocketAddress any = SocketAddress::AnyIpv4(0);
+      EXPECT_EQ(bind(fd.get(), any.get(), any.length()), 0);
+    }
+    return bound;
+  }();
+  return sockets;
 }
 
-// A TCP port of loopback without a listener. Another process may take it, but not soon: the kernel hands out
-// others first.
+// A TCP port without a listener, which refuses connections until the test listens there. After 32 others it comes again.
 inline uint16_t FreePort() {
-  const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
-  EXPECT_TRUE(listener);
-  return LocalAddress(listener->get()).port();
+  static std::atomic<size_t> given = 0;
+  return LocalAddress(BoundSockets()[given++ % BoundSockets().size()].get()).port();
+}
+
+// To see that a test leaves none behind.
+inline std::ptrdiff_t OpenDescriptors() {
+  BoundSockets();
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                       std::filesystem::directory_iterator());
 }
 
 }  // namespace muster::net
