@@ -34,7 +34,7 @@ uint64_t MillisecondsSince(Clock::time_point when) {
 
 Operations::Ticket Operations::Begin(const Call& call, Deadline deadline, Duration timeout,
                                      std::optional<int> peer) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   Entry& entry = entries_.emplace_back();
   entry.ticket = next_++;
   entry.call = call;
@@ -63,16 +63,21 @@ CudaResult Operations::Record(CudaStream stream, CudaEvent* event) {
 }
 
 CudaResult Operations::Launched(const std::vector<Ticket>& tickets, CudaStream stream) {
-  const std::lock_guard lock(mutex_);
-  if (Find(tickets.back()) == entries_.end()) return CudaResult::kSuccess;
+  const Lock calls(cuda_calls_);
+  {
+    const Lock lock(mutex_);
+    if (Find(tickets.back()) == entries_.end()) return CudaResult::kSuccess;
+  }
   bool capturing = false;
   // An error is reported by the event.
   if (cuda_->IsCapturing(stream, &capturing) == CudaResult::kSuccess && capturing) {
+    const Lock lock(mutex_);
     for (const Ticket ticket : tickets) Finish(Find(ticket));
     return CudaResult::kSuccess;
   }
   CudaEvent event = nullptr;
   const CudaResult result = Record(stream, &event);
+  const Lock lock(mutex_);
   for (const Ticket ticket : tickets) {
     const auto entry = Find(ticket);
     if (result == CudaResult::kSuccess) {
@@ -96,19 +101,28 @@ void Operations::Finish(const std::deque<Entry>::iterator& entry) {
 
 bool Operations::Many() const {
   constexpr size_t kMany = 64;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return entries_.size() >= kMany;
 }
 
+CudaEvent Operations::FirstEvent() const {
+  const Lock lock(mutex_);
+  return entries_.empty() ? nullptr : entries_.front().event;
+}
+
+bool Operations::Empty() const {
+  const Lock lock(mutex_);
+  return entries_.empty();
+}
+
 bool Operations::Sweep(CudaResult* health) {
-  const std::lock_guard lock(mutex_);
+  const Lock calls(cuda_calls_);
   *health = CudaResult::kSuccess;
-  if (entries_.empty()) return true;
+  if (Empty()) return true;
   const RelaxedCapture relaxed(*cuda_);
   CudaEvent passed = nullptr;
   // In the order in which NCCL completes them.
-  while (!entries_.empty() && entries_.front().event != nullptr) {
-    const CudaEvent event = entries_.front().event;
+  while (const CudaEvent event = FirstEvent()) {
     const CudaResult state = event == passed ? CudaResult::kSuccess : cuda_->QueryEvent(event);
     // At the process's end CUDA may be gone before the operation is.
     if (state == CudaResult::kNotReady || state == CudaResult::kUnloading) break;
@@ -117,13 +131,14 @@ bool Operations::Sweep(CudaResult* health) {
       break;
     }
     passed = event;
+    const Lock lock(mutex_);
     Finish(entries_.begin());
   }
-  return entries_.empty();
+  return Empty();
 }
 
 std::optional<Operations::Overdue> Operations::FindOverdue(bool unlaunched) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = std::ranges::find_if(entries_, [unlaunched](const Entry& entry) {
     return entry.deadline.Expired() && (!unlaunched || entry.event == nullptr);
   });
@@ -132,7 +147,7 @@ std::optional<Operations::Overdue> Operations::FindOverdue(bool unlaunched) cons
 }
 
 Deadline Operations::Next() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   Deadline next = Deadline::Never();
   for (const Entry& entry : entries_) {
     if (!entry.deadline.Expired()) next = next.EarlierOf(entry.deadline);
@@ -141,7 +156,7 @@ Deadline Operations::Next() const {
 }
 
 Deadline Operations::Last() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   Deadline last = Deadline::At({});
   for (const Entry& entry : entries_) last = LaterOf(last, entry.deadline);
   return last;
@@ -153,7 +168,7 @@ size_t Operations::Shown() const {
 }
 
 bool Operations::HasNewLate(Duration after) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (entries_.empty() || after <= Duration::zero()) return false;
   Entry& shown = entries_[Shown()];
   if (shown.late || Clock::now() - shown.began < after) return false;
@@ -161,18 +176,21 @@ bool Operations::HasNewLate(Duration after) {
 }
 
 void Operations::Close() {
-  const std::lock_guard lock(mutex_);
-  for (const Entry& entry : entries_) {
-    if (entry.owns_event) spare_.push_back(entry.event);
+  const Lock calls(cuda_calls_);
+  {
+    const Lock lock(mutex_);
+    for (const Entry& entry : entries_) {
+      if (entry.owns_event) spare_.push_back(entry.event);
+    }
+    entries_.clear();
   }
-  entries_.clear();
   // Events that cannot be freed are gone with their context.
   for (CudaEvent event : spare_) [[maybe_unused]] const CudaResult freed = cuda_->DestroyEvent(event);
   spare_.clear();
 }
 
 OperationState Operations::Look() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!entries_.empty()) {
     const Entry& shown = entries_[Shown()];
     OperationState state = socket::StateOf(shown.call);

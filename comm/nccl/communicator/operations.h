@@ -1,7 +1,8 @@
 // The operations queued on a communicator of NCCL that may be unfinished. An event behind each launch in its
 // stream signals its end: no thread waits on the GPU for that.
 //
-// Threads: any. Ownership: the events, freed by Close alone: a forked child, which destroys this too, may not
+// Threads: any. A call of CUDA, which a dead GPU may not answer, delays Launched, Sweep and Close of other threads, and no
+// other function: Look is the control plane's. Ownership: the events, freed by Close alone: a forked child, which destroys this too, may not
 // call CUDA.
 #pragma once
 
@@ -71,20 +72,27 @@ class Operations final : public ActivitySource {
     bool late = false;
   };
 
+  using Lock = std::lock_guard<std::mutex>;
+
   std::deque<Entry>::iterator Find(Ticket ticket);
   // The first one that is being launched, else the first: those before may be done, as no Sweep comes during a launch,
   // and this rank has done its part of them.
   size_t Shown() const;
-  // Behind all that is in the stream now.
+  // Behind all that is in the stream now. With cuda_calls_ held.
   CudaResult Record(CudaStream stream, CudaEvent* event);
+  // With both mutexes held.
   void Finish(const std::deque<Entry>::iterator& entry);
+  // Null: not launched, or none is left.
+  CudaEvent FirstEvent() const;
+  bool Empty() const;
 
   const std::shared_ptr<CudaApi> cuda_;
   const uint64_t id_;
-  mutable std::mutex mutex_;
+  std::mutex cuda_calls_;         // held during those on events, and by what removes entries
+  std::vector<CudaEvent> spare_;  // guarded by cuda_calls_
+  mutable std::mutex mutex_;      // taken after cuda_calls_; guards all below
   Ticket next_ = 1;
   std::deque<Entry> entries_;  // in the order of their beginning
-  std::vector<CudaEvent> spare_;
   std::optional<Entry> last_;  // the last collective that was done
   Clock::time_point ended_ = Clock::now();
 };

@@ -1,8 +1,10 @@
 #include "comm/nccl/communicator/operations.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <future>
+#include <thread>
 
 #include "tests/comm/nccl/computing_cuda.h"
 
@@ -52,6 +54,28 @@ TEST_F(OperationsTest, AreForgottenWhenTheStreamGetsThere) {
   gate.set_value();
   Drain();
   EXPECT_TRUE(Sweep());
+}
+
+// The thread that calls Look also sends the heartbeats.
+TEST_F(OperationsTest, AreShownWhileTheGpuDoesNotAnswer) {
+  const auto ticket = operations_.Begin(AllReduce(1), Deadline::Never(), {}, std::nullopt);
+  EXPECT_EQ(operations_.Launched({ticket}, stream_), CudaResult::kSuccess);
+  Drain();
+  std::promise<void> asked;
+  std::promise<void> answer;
+  cuda_->BlockEvents(std::async(std::launch::deferred, [&] {
+                       asked.set_value();
+                       answer.get_future().wait();
+                     }).share());
+  std::thread sweeper([&] { EXPECT_TRUE(Sweep()); });
+  asked.get_future().wait();
+  alarm(60);  // for a function that waits for the GPU
+  EXPECT_TRUE(operations_.Look().active);
+  EXPECT_FALSE(operations_.Many());
+  alarm(0);
+  answer.set_value();
+  sweeper.join();
+  EXPECT_FALSE(operations_.Look().active);
 }
 
 TEST_F(OperationsTest, OfOneLaunchShareAnEvent) {
