@@ -1,7 +1,11 @@
 #include "comm/nccl/communicator/start.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "comm/group/gather_fields.h"
@@ -21,11 +25,27 @@ constexpr Duration kReportGrace = std::chrono::seconds(3);
 // Owned by the thread that calls NCCL, which may be abandoned. `result` and `cuda_problem` are the waiting thread's when
 // that has returned.
 struct Attempt {
+  const pid_t owner = getpid();
   std::shared_ptr<LiveComm> live;
   NcclResult result = NcclResult::kInProgress;
   std::string cuda_problem;
   std::atomic<bool> entered = false;
+  std::atomic<bool> returned = false;
 };
+
+// NCCL has been loaded, so its static objects are destroyed after this. A call that still uses them then would crash, and no
+// call on another thread ends it: the process ends without them.
+void EndBeforeNccl(const std::shared_ptr<Attempt>& attempt) {
+  const auto end = [](int status, void* kept) {
+    const std::unique_ptr<std::shared_ptr<Attempt>> mine(static_cast<std::shared_ptr<Attempt>*>(kept));
+    const Attempt& its = **mine;
+    if (!its.entered || its.returned || its.owner != getpid()) return;
+    [[maybe_unused]] const int flushed = std::fflush(nullptr);
+    _exit(status);
+  };
+  // Without memory for it the process ends as it would have.
+  [[maybe_unused]] const int added = on_exit(end, new std::shared_ptr<Attempt>(attempt));
+}
 
 // False: NCCL did not return by the deadline, or before the group failed.
 bool Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::vector<NcclId> ids,
@@ -39,7 +59,9 @@ bool Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::ve
     }
     attempt->entered = true;
     attempt->result = attempt->live->Make([&](NcclComm* slot) { return nccl->Init(slot, size, rank, ids); });
+    attempt->returned = true;
   };
+  EndBeforeNccl(attempt);
   return RunWithin(deadline, call, core.group.failure_fd());
 }
 

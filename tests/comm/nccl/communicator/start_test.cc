@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "tests/comm/nccl/nccl_world.h"
 
@@ -78,6 +81,21 @@ TEST(NcclStart, ThatDoesNotComeBackIsLeftWhenTheGroupFails) {
                       fabric.fails_at_start[0] = "Cuda failure 719";
                     }),
               Each("rank 0 on gpu01 could not start NCCL on GPU-1: unhandled cuda error: Cuda failure 719"));
+}
+
+// The static objects of NCCL end with the process: after that a call that is still under way would crash.
+TEST(NcclStartDeathTest, ThatDoesNotComeBackIsOverWhenTheProcessExits) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end = [] {
+    const NcclWorld world(socket::BlockLayout({2}), NcclWorld::Through::kNothing, TestSettings(),
+                          [](FakeFabric& fabric) {
+                            fabric.blocks_in_start = {1};
+                            fabric.fails_at_start[0] = "Cuda failure 719";
+                            std::atexit([] { _exit(1); });
+                          });
+    std::exit(71);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(71), "");
 }
 
 TEST(NcclStart, ThatComesBackTooLateIsAborted) {
