@@ -15,29 +15,36 @@
 namespace muster {
 namespace {
 
+enum class WithoutThread { kRefuse, kRunHere };
+
+bool Start(const std::function<void()>& body, WithoutThread without) {
+  if (StartDetachedThread(body)) return true;
+  if (without == WithoutThread::kRefuse) return false;
+  body();
+  return true;
+}
+
 // For a process without a free descriptor: an abort must still happen.
-bool RunUnwatched(Deadline deadline, std::function<void()> call) {
+bool RunUnwatched(Deadline deadline, std::function<void()> call, WithoutThread without) {
   const auto ended = std::make_shared<std::promise<void>>();
   const std::future<void> end = ended->get_future();
   const auto body = [ended, call = std::move(call)] {
     call();
     ended->set_value();
   };
-  if (!StartDetachedThread(body)) return false;
+  if (!Start(body, without)) return false;
   return end.wait_until(deadline.when()) == std::future_status::ready;
 }
 
-}  // namespace
-
-bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+bool Run(Deadline deadline, std::function<void()> call, int stop_fd, WithoutThread without) {
   const auto ended = std::make_shared<UniqueFd>(eventfd(0, EFD_CLOEXEC));
-  if (!*ended) return RunUnwatched(deadline, std::move(call));
+  if (!*ended) return RunUnwatched(deadline, std::move(call), without);
   const auto body = [ended, call = std::move(call)] {
     call();
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(ended->get(), &one, sizeof one);
   };
-  if (!StartDetachedThread(body)) return false;
+  if (!Start(body, without)) return false;
   pollfd fds[] = {{ended->get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   while (poll(fds, 2, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
   }
@@ -45,6 +52,16 @@ bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
   // This thread may read the results of the call only after it has read this word.
   uint64_t taken = 0;
   return read(ended->get(), &taken, sizeof taken) == sizeof taken;
+}
+
+}  // namespace
+
+bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+  return Run(deadline, std::move(call), stop_fd, WithoutThread::kRefuse);
+}
+
+bool RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+  return Run(deadline, std::move(call), stop_fd, WithoutThread::kRunHere);
 }
 
 }  // namespace muster

@@ -14,4 +14,7 @@ namespace muster {
 // process has no descriptor left.
 bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd = -1);
 
+// The same for a call that must be made: if no thread can be had, this one makes it, and has no deadline then.
+bool RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd = -1);
+
 }  // namespace muster

@@ -4,9 +4,12 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <future>
 #include <memory>
+#include <thread>
 
 #include "comm/base/unique_fd.h"
 
@@ -18,6 +21,22 @@ TEST(RunWithin, WaitsForTheCall) {
   EXPECT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; }));
   EXPECT_TRUE(*ran);
   EXPECT_TRUE(RunWithin(Deadline::Never(), [] {}));
+}
+
+TEST(RunAnywhereWithin, NeedsNoThread) {
+  rlimit before{};
+  getrlimit(RLIMIT_NPROC, &before);
+  bool ran = false;
+  std::thread([&] {
+    constexpr uid_t kNoOwner = 65534;
+    if (geteuid() == 0) syscall(SYS_setresuid, kNoOwner, kNoOwner, kNoOwner);  // of this thread alone
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NPROC, &none), 0);
+    EXPECT_FALSE(RunWithin(Deadline::Never(), [] { FAIL() << "without a thread"; }));
+    EXPECT_TRUE(RunAnywhereWithin(Deadline::Never(), [&] { ran = true; }));
+  }).join();
+  setrlimit(RLIMIT_NPROC, &before);
+  EXPECT_TRUE(ran);
 }
 
 TEST(RunWithin, LeavesBehindWhatHangsWhenItIsStopped) {

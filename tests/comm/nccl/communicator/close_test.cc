@@ -1,5 +1,8 @@
 // The owner ends a communicator of NCCL while another thread is in its calls.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -83,6 +86,25 @@ TEST(NcclClose, WaitsForACallOnTheDeviceAndRefusesLaterOnes) {
   for (int rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(world.cuda(rank).DestroyStream(streams[static_cast<size_t>(rank)]), CudaResult::kSuccess);
   }
+}
+
+// The limit of the user's threads is reached, and nothing else is wrong.
+TEST(NcclEnd, WithoutAThreadIsNoAbort) {
+  NcclWorld world(socket::BlockLayout({1}), NcclWorld::Through::kNothing);
+  rlimit before{};
+  getrlimit(RLIMIT_NPROC, &before);
+  std::thread([&] {
+    constexpr uid_t kNoOwner = 65534;
+    if (geteuid() == 0) syscall(SYS_setresuid, kNoOwner, kNoOwner, kNoOwner);  // of this thread alone
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NPROC, &none), 0);
+    world.Leave(0);
+  }).join();
+  setrlimit(RLIMIT_NPROC, &before);
+  EXPECT_EQ(world.ended().front(), "");
+  const std::lock_guard lock(world.fabric().mutex);
+  EXPECT_EQ(world.fabric().living, 0);
+  EXPECT_TRUE(world.fabric().aborted_together.empty());
 }
 
 // Its launch is dropped, and the thread's turn with it.
