@@ -62,13 +62,17 @@ rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRe
 }
 
 rendezvous::Failure FailureOfLost(const RunPlace& place, const process::EndRequest& request, int rank,
-                                  bool exited, Clock::time_point now) {
+                                  bool exited, Clock::time_point now,
+                                  const std::optional<HelperProcess>& helper) {
   // sys.exit(0) in a handler of SIGTERM: the others may still write what they have.
   if (const std::optional<int> signal = request.Explains(now)) return EndedBy(*signal, place, rank);
-  return {{Code::kPeerLost,
-           exited ? fmt::format("{} exited with 0 without leaving its group", place.Describe(rank))
-                  : fmt::format("the program of {} closed its connections without leaving its group",
-                                place.Describe(rank)),
+  std::string what = exited ? fmt::format("{} exited with 0", place.Describe(rank))
+                            : fmt::format("the program of {} closed its connections", place.Describe(rank));
+  if (!exited && helper) {
+    what = fmt::format("process {}, which the program of {} had started, {}", helper->pid,
+                       place.Describe(rank), helper->ended ? "ended" : "closed its connections");
+  }
+  return {{Code::kPeerLost, what + " without leaving its group",
            "look for a crash or an early exit in its output; muster::Shutdown leaves the group"},
           rank,
           -1,

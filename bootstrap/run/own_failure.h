@@ -1,6 +1,8 @@
 // The failures that a supervisor reports, and the status that follows from a failure. Pure.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 
@@ -23,9 +25,16 @@ struct EndedProgram {
 rendezvous::Failure FailureOfProgram(const RunPlace& place, const process::EndRequest& request,
                                      const EndedProgram& program, std::string stderr_tail,
                                      Clock::time_point now);
-// One that exited with 0, or closed its connections, without leaving its group; as requested if a signal explains it.
+// The member of the group in place of a rank's program: a process that the program started.
+struct HelperProcess {
+  pid_t pid = 0;
+  bool ended = false;
+};
+// A program that exited with 0, or closed its connections, without leaving its group; as requested if a signal explains it.
+// `helper`, if any: the process that was connected.
 rendezvous::Failure FailureOfLost(const RunPlace& place, const process::EndRequest& request, int rank,
-                                  bool exited, Clock::time_point now);
+                                  bool exited, Clock::time_point now,
+                                  const std::optional<HelperProcess>& helper = std::nullopt);
 // A signal while only other ranks run.
 rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndRequest& request,
                                     Clock::time_point now);

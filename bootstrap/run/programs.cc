@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bootstrap/process/descendants.h"
+#include "bootstrap/process/process_tree.h"
 #include "bootstrap/resources/threads.h"
 #include "bootstrap/store/master_port.h"
 #include "comm/nccl/nccl_environment.h"
@@ -176,6 +177,12 @@ void Programs::Ended(const RankProgram& program) {
 const RankProgram* Programs::Find(int rank) const {
   const auto found = std::ranges::find(list_, rank, [](const auto& program) { return program->rank(); });
   return found == list_.end() ? nullptr : found->get();
+}
+
+std::optional<HelperProcess> Programs::HelperOf(int rank, pid_t connected) const {
+  const RankProgram* program = Find(rank);
+  if (connected == 0 || program == nullptr || program->pid() == connected) return std::nullopt;
+  return HelperProcess{connected, !process::IdentityOf(connected)};
 }
 
 void Programs::StopReading() {

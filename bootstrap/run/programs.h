@@ -64,6 +64,8 @@ class Programs {
 
   bool empty() const { return list_.empty(); }
   const RankProgram* Find(int rank) const;  // null: none was started
+  // The process that was connected as this rank, if it is not the rank's program; 0: not known.
+  std::optional<HelperProcess> HelperOf(int rank, pid_t connected) const;
   std::vector<store::RunningProgram> Running() const;
   std::vector<int> RunningRanks() const;
   std::vector<int> ExitedRanks() const;  // noticed or not

@@ -215,10 +215,11 @@ rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
 
 // The programs join the group through this process; with rank 0 it serves their store.
 Status Supervisor::ServePrograms() {
-  MUSTER_TRY(server_, rendezvous::AdoptionServer::Open(*loop_, *plane_,
-                                                       {plan_.join->uid, plan_.configuration, plan_.job_key,
-                                                        plan_.join->shared_directories},
-                                                       [this](int rank) { OnProgramLost(rank); }));
+  MUSTER_TRY(server_,
+             rendezvous::AdoptionServer::Open(
+                 *loop_, *plane_,
+                 {plan_.join->uid, plan_.configuration, plan_.job_key, plan_.join->shared_directories},
+                 [this](int rank, pid_t process) { OnProgramLost(rank, process); }));
   if (!plan_.store) return {};
   const auto look = [this](const rendezvous::OwnerQuestion& question) {
     return store_users_->Look(question);
@@ -389,7 +390,7 @@ void Supervisor::AwaitExitStatus(int rank) {
     const RankProgram* program = verdict_.may_report() ? programs_->Find(rank) : nullptr;
     if (program != nullptr)
       Report(FailureOfLost(verdict_.place(), verdict_.request(), rank, program->exit().has_value(),
-                           Clock::now()));
+                           Clock::now(), programs_->HelperOf(rank, lost_processes_[rank])));
   });
 }
 

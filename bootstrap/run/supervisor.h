@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -80,7 +81,8 @@ class Supervisor {
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
   void ReportProgram();
-  void OnProgramLost(int rank) {
+  void OnProgramLost(int rank, pid_t process) {
+    lost_processes_[rank] = process;
     verdict_.Lost(rank);
     AwaitExitStatus(rank);
   }
@@ -122,6 +124,7 @@ class Supervisor {
   std::function<void()> log_failure_;     // once the output of programs is written
   bool starts_programs_ = false;          // they wait for files that are read or opened
   std::set<int> ended_in_map_;            // programs of own ranks
+  std::map<int, pid_t> lost_processes_;   // by rank: ended without leaving the group
   std::set<int> lost_ranks_;              // the root's: with their supervisors, while a map was at work
   std::set<std::string> contributed_;     // exchanges among supervisors
   std::unique_ptr<store::StoreUsers> store_users_;

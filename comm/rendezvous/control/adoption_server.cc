@@ -121,7 +121,10 @@ void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
     LogWarning("a program requested to be rank {}, which is not one of this supervisor's", rank);
     return programs_.Remove(source);
   }
-  programs_.Find(source)->ranks = {rank};
+  ChildLinks::Child& program = *programs_.Find(source);
+  program.ranks = {rank};
+  if (const auto credentials = net::CredentialsOf(program.stream->fd()))
+    processes_[source] = credentials->pid;
   const int incarnation = adopted_[rank]++;
   programs_.Send(source,
                  Encode(Adoption{plane_.group(), rank, incarnation, params_.configuration, params_.job_key}));
@@ -143,7 +146,8 @@ void AdoptionServer::AskAll(ChildLinks::Source source, const Survey& survey) {
 
 void AdoptionServer::OnClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
   versions_.erase(source);
-  if (!child.ranks.empty()) on_lost_(child.ranks.front());
+  const auto process = processes_.extract(source);
+  if (!child.ranks.empty()) on_lost_(child.ranks.front(), process.empty() ? 0 : process.mapped());
 }
 
 void AdoptionServer::Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then) {

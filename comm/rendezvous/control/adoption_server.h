@@ -34,8 +34,9 @@ class AdoptionServer {
     std::vector<std::string> bases = net::PrivateBases();  // candidate directories of the socket, in order
     Versions versions{};
   };
-  // An adopted program of this rank has ended without leaving.
-  using OnLost = std::function<void(int rank)>;
+  // An adopted program of this rank has ended without leaving. `process`: the one that was connected, which may be a child of
+  // the rank's program; 0: not known.
+  using OnLost = std::function<void(int rank, pid_t process)>;
 
   // Listens from now on. `plane` must outlive it. Error: kSystem.
   static Result<std::unique_ptr<AdoptionServer>> Open(net::EventLoop& loop, ControlPlane& plane,
@@ -81,7 +82,8 @@ class AdoptionServer {
   Surveyor surveyor_;
   // By program: the newest common version; absent if the program was refused.
   std::map<ChildLinks::Source, std::optional<uint16_t>> versions_;
-  std::map<int, int> adopted_;  // by rank: number of programs adopted so far
+  std::map<ChildLinks::Source, pid_t> processes_;  // of the adopted programs
+  std::map<int, int> adopted_;                     // by rank: number of programs adopted so far
   Deadline latest_ = Deadline::Never();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

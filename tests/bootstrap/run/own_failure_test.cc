@@ -34,6 +34,21 @@ TEST(OwnFailure, AProgramThatDropsOutOfItsGroupFails) {
   EXPECT_FALSE(verdict.MayStartAgain());
 }
 
+// The rank's program is a shell, which goes on.
+TEST(OwnFailure, AHelperThatDropsOutIsNotTheProgram) {
+  RunVerdict verdict = VerdictOf(1);
+  verdict.Lost(1);
+  const auto message = [&](bool ended) {
+    return FailureOfLost(verdict.place(), verdict.request(), 1, false, kStart, HelperProcess{4711, ended})
+        .error.message;
+  };
+  EXPECT_EQ(message(true),
+            "process 4711, which the program of rank 1 on n0 had started, ended without leaving its group");
+  EXPECT_EQ(message(false),
+            "process 4711, which the program of rank 1 on n0 had started, closed its connections without "
+            "leaving its group");
+}
+
 // sys.exit(0) in a handler of SIGTERM, while other ranks write a checkpoint.
 TEST(OwnFailure, AProgramThatDropsOutBecauseOfASignalIsNoFailureOfItsOwn) {
   for (const bool exited : {true, false}) {

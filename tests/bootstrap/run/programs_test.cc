@@ -39,5 +39,29 @@ TEST(Programs, AReaderThatHasStoppedDoesNotDelayAFailure) {
   close(ends[1]);
 }
 
+// `muster run -- sh -c 'python train.py; ...'`: the member of the group is no process of this supervisor.
+TEST(Programs, AConnectedProcessThatIsNotTheProgramIsAHelper) {
+  net::TestLoop loop;
+  SupervisorPlan plan;
+  plan.command = {"/bin/sleep", "1000"};
+  report::RunRecorder recorder({});
+  Programs programs(
+      *loop, plan, recorder, [] {}, [](const EndedProgram&) {});
+  ASSERT_FALSE(programs.Start(GroupOfOne("gpu01"), {0}, ""));
+  EXPECT_FALSE(programs.HelperOf(0, 0)) << "in another PID namespace";
+  EXPECT_FALSE(programs.HelperOf(0, programs.Find(0)->pid()));
+  const auto running = programs.HelperOf(0, getpid());
+  ASSERT_TRUE(running);
+  EXPECT_EQ(running->pid, getpid());
+  EXPECT_FALSE(running->ended);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED), 0);
+  const auto ended = programs.HelperOf(0, child);
+  ASSERT_TRUE(ended);
+  EXPECT_TRUE(ended->ended);
+}
+
 }  // namespace
 }  // namespace muster::run

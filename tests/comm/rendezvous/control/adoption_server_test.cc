@@ -30,7 +30,7 @@ class AdoptionServerTest : public testing::Test {
     for (const size_t rank : {size_t{0}, size_t{1}}) {
       auto server =
           AdoptionServer::Open(*loop, group[rank].plane(), {getuid(), "log: {level: debug}\n", "job 7"},
-                               [this](int lost_rank) { lost.push_back(lost_rank); });
+                               [this](int rank, pid_t process) { lost.emplace_back(rank, process); });
       EXPECT_TRUE(server);
       servers.push_back(*std::move(server));
     }
@@ -56,7 +56,7 @@ class AdoptionServerTest : public testing::Test {
   }
   std::unique_ptr<AdoptionServer> OpenDesk(const Versions& versions) {
     auto server = AdoptionServer::Open(*loop, group[0].plane(),
-                                       {getuid(), "", "", net::PrivateBases(), versions}, [](int) {});
+                                       {getuid(), "", "", net::PrivateBases(), versions}, [](int, pid_t) {});
     EXPECT_TRUE(server);
     return *std::move(server);
   }
@@ -79,7 +79,7 @@ class AdoptionServerTest : public testing::Test {
   net::TestLoop loop;
   TestGroup group;
   std::vector<std::unique_ptr<AdoptionServer>> servers;
-  std::vector<int> lost;
+  std::vector<std::pair<int, pid_t>> lost;
   std::set<size_t> announced;
 };
 
@@ -121,7 +121,7 @@ TEST_F(AdoptionServerTest, AProgramThatEndsWithoutAGoodbyeIsLost) {
     ASSERT_TRUE(adopted);
   }
   ASSERT_TRUE(loop.Until([&] { return !lost.empty(); }));
-  EXPECT_THAT(lost, ElementsAre(1));
+  EXPECT_THAT(lost, ElementsAre(std::pair(1, getpid())));
 }
 
 TEST_F(AdoptionServerTest, AForeignGroupIsALeftover) {
@@ -238,7 +238,7 @@ TEST_F(AdoptionServerTest, RefusedProgramsAreAFewLines) {
                            ours.release)},
        }) {
     const LogCapture log;
-    auto server = AdoptionServer::Open(*loop, group[0].plane(), {row.uid, "", ""}, [](int) {});
+    auto server = AdoptionServer::Open(*loop, group[0].plane(), {row.uid, "", ""}, [](int, pid_t) {});
     ASSERT_TRUE(server);
     std::vector<std::unique_ptr<net::FrameStream>> programs;
     int answered = 0;
@@ -338,7 +338,8 @@ TEST_F(AdoptionServerTest, ALongPathServesAsWell) {
   const net::TestBase base;
   const std::string deep = base.path + "/" + std::string(100, 'x');
   std::filesystem::create_directory(deep);
-  auto server = AdoptionServer::Open(*loop, group[0].plane(), {getuid(), "", "job 7", {deep}}, [](int) {});
+  auto server =
+      AdoptionServer::Open(*loop, group[0].plane(), {getuid(), "", "job 7", {deep}}, [](int, pid_t) {});
   ASSERT_TRUE(server);
   servers[0] = *std::move(server);
   ASSERT_TRUE(servers[0]->path().starts_with(deep));
