@@ -175,8 +175,8 @@ void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
 void AuthenticatingAcceptor::UpdateListening() {
   const auto now = Clock::now();
   const bool answers_first = table_.size() >= Ceiling() && !first_messages_.empty();
-  const bool full = answers_first || (table_.full() && !table_.Crowded(now) && !table_.Victim(now));
-  for (const auto& listener : listeners_) listener->SetPaused(full);
+  const bool full = table_.full() && !table_.Crowded(now) && !table_.Victim(now);
+  for (const auto& listener : listeners_) listener->SetPaused(answers_first || full);
   loop_.Cancel(room_timer_);
   const Deadline next = full ? table_.NextVictim() : Deadline::Never();
   if (!next.IsNever()) room_timer_ = loop_.At(next.when(), [this] { UpdateListening(); });

@@ -196,6 +196,18 @@ TEST_F(AuthenticatingAcceptorTest, ManyHellosAtOnceTakeFewDescriptors) {
   EXPECT_LE(most, 12 + 2 + 4);
 }
 
+// The loop served only its timer: one of these connections might have given way long ago.
+TEST_F(AuthenticatingAcceptorTest, HellosOfConnectionsThatWereSilentAreAnswered) {
+  Open(seconds(60), 5);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 5; ++i) strangers.push_back(ConnectAs(""));
+  loop.For(net::HalfOpenTable::kPatience);
+  for (const UniqueFd& stranger : strangers) SendHello(stranger);
+  loop.Settle();
+  Dial(*prover);
+  ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
+}
+
 TEST_F(AuthenticatingAcceptorTest, MoreHonestLeadersThanPlacesAllGetInBesideStrangers) {
   prover = SecretProver('a');
   Open(seconds(60), 16);
