@@ -214,6 +214,7 @@ def many_at_once(session):
     session.see("multi_set uneven", store.multi_set, ["a", "b"], ["1"])
     store.set_timeout(seconds(SHORT))
     session.see("multi_get, one missing", store.multi_get, ["a", "missing"])
+    store.set_timeout(seconds(LONG))
     session.see("the client after it", store.get, "a")
     session.see("num_keys", store.num_keys)
 
@@ -235,8 +236,8 @@ def time_outs(session):
     for keys in (["a"], ["a", "b"], ["there", "a"], ["a", "a"]):
         session.see(f"wait {keys}", store.wait, keys, seconds(SHORT))
         session.see("the client after it", store.get, "there")
-    session.see("wait for what is there", store.wait, ["there"], seconds(SHORT))
-    session.see("wait for nothing", store.wait, [], seconds(SHORT))
+    session.see("wait for what is there", store.wait, ["there"], seconds(LONG))
+    session.see("wait for nothing", store.wait, [], seconds(LONG))
     # A wait that was given up does not end a later one.
     session.see("set a", other.set, "a", "1")
     session.see("wait b", store.wait, ["b"], seconds(SHORT))
@@ -283,11 +284,12 @@ def queues(session):
         session.see("push", store.queue_push, "q", text)
     session.see("len", store.queue_len, "q")
     session.see("keys", lambda: (store.num_keys(), store.list_keys(), store.delete_key("q"), store.check(["q"])))
-    session.see("wait", store.wait, ["q"], seconds(SHORT))
+    session.see("wait", store.wait, ["q"], seconds(LONG))
     for _ in range(3):
         session.see("pop", store.queue_pop, "q")
     store.set_timeout(seconds(SHORT))
     session.see("pop, waiting", store.queue_pop, "q")
+    store.set_timeout(seconds(LONG))
     session.see("len", store.queue_len, "q")
     store.set("both", "value")
     store.queue_push("both", "queued")
@@ -318,10 +320,10 @@ def barriers(session):
     session.see("the last", clients[4].barrier, "all", 5, seconds(LONG))
     session.write(f"the others -> {[call() for call in waiting]}")
     session.see("the counter", clients[0].get, "all")
-    session.see("again", clients[0].barrier, "all", 5, seconds(SHORT))
+    session.see("again", clients[0].barrier, "all", 5, seconds(LONG))
     session.see("too few", clients[0].barrier, "few", 2, seconds(SHORT))
     session.see("the client after it", clients[0].get, "few")
-    session.see("who is late counts", clients[1].barrier, "few", 2, seconds(SHORT))
+    session.see("who is late counts", clients[1].barrier, "few", 2, seconds(LONG))
     session.see("num_keys", clients[0].num_keys)
 
 
@@ -341,7 +343,7 @@ def prefixes(session):
     session.see("append", lambda: (inner.append("x", "1"), inner.get("x")))
     session.see("delete", lambda: (inner.delete_key("x"), outer.delete_key("x")))
     session.see("wait", inner.wait, ["missing"], seconds(SHORT))
-    session.see("barrier", inner.barrier, "bar", 1, seconds(SHORT))
+    session.see("barrier", inner.barrier, "bar", 1, seconds(LONG))
     session.see("num_keys", inner.num_keys)
     session.see("list_keys", lambda: (sorted(store.list_keys()), sorted(outer.list_keys()), sorted(inner.list_keys())))
 
