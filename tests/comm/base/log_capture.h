@@ -1,15 +1,18 @@
 // Lines of the log during its life, which a test reads meanwhile. One at a time: a process has one log.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "comm/base/deadline.h"
+#include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
 
 namespace muster {
@@ -32,7 +35,16 @@ class LogCapture {
   bool Has(std::string_view part) const { return Text().find(part) != std::string::npos; }
 
  private:
-  const std::string path_ = testing::TempDir() + "captured.log." + std::to_string(getpid());
+  // In memory: on a disk that is synchronised a line may take longer than the log waits for it.
+  static std::string MakeFile() {
+    const std::string folder = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : testing::TempDir();
+    std::string path = folder + "/captured.log.XXXXXX";
+    const UniqueFd file(mkostemp(path.data(), O_CLOEXEC));
+    EXPECT_TRUE(file) << path;
+    return path;
+  }
+
+  const std::string path_ = MakeFile();
 };
 
 }  // namespace muster
