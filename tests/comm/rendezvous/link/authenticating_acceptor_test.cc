@@ -215,7 +215,9 @@ TEST_F(AuthenticatingAcceptorTest, MoreHonestLeadersThanPlacesAllGetInBesideStra
   for (int i = 0; i < 100; ++i) strangers.push_back(ConnectAs(""));
   constexpr size_t kLeaders = 200;
   for (size_t i = 0; i < kLeaders; ++i) Dial(*prover);
-  ASSERT_TRUE(loop.Until([&] { return links.size() == kLeaders && dialed.size() == kLeaders; }));
+  // On a busy machine the root refuses many of them, and each comes again.
+  for (size_t in = 10; in <= kLeaders; in += 10)
+    ASSERT_TRUE(loop.Until([&] { return links.size() >= in && dialed.size() >= in; })) << in;
 }
 
 TEST_F(AuthenticatingAcceptorTest, ManyFromOneAddressStayWhereThereIsRoom) {
