@@ -15,7 +15,6 @@
 namespace muster::process {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(RunTool, GivesWhatItPrints) {
@@ -36,8 +35,8 @@ TEST(RunTool, WhatIsNotInstalledIsNotStarted) {
 }
 
 TEST(RunTool, IsEndedAtTheDeadlineWithAllThatItStarted) {
-  const ToolOutput ran = RunTool({"/bin/sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, "",
-                                 Deadline::After(milliseconds(300)));
+  const ToolOutput ran =
+      RunTool({"/bin/sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, "", Deadline::After(seconds(3)));
   EXPECT_TRUE(ran.started);
   EXPECT_FALSE(ran.in_time);
   EXPECT_EQ(ran.output, "begun\n");
@@ -74,7 +73,7 @@ pid_t Waiting() {
 
 TEST(ReadStack, AToolThatIsEndedLeavesNobodyStopped) {
   const pid_t pid = Waiting();
-  const std::string text = ReadStack(pid, ToolThatHoldsOn(), Deadline::After(milliseconds(500)));
+  const std::string text = ReadStack(pid, ToolThatHoldsOn(), Deadline::After(seconds(3)));
   EXPECT_THAT(text, testing::HasSubstr("eu-stack:\nattached\neu-stack did not end in time\n"));
   // A process that goes on dies of SIGTERM. One that is stopped keeps it pending.
   EXPECT_EQ(kill(pid, SIGTERM), 0);
@@ -90,7 +89,7 @@ TEST(ReadStack, AProcessThatWasStoppedStaysSo) {
   kill(pid, SIGSTOP);
   int status = 0;
   ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
-  ReadStack(pid, ToolThatHoldsOn(), Deadline::After(milliseconds(500)));
+  ReadStack(pid, ToolThatHoldsOn(), Deadline::After(seconds(3)));
   EXPECT_EQ(waitpid(pid, &status, WNOHANG | WCONTINUED), 0);
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
