@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bootstrap/report/run_recorder.h"
+#include "comm/base/lists.h"
 
 namespace muster::run {
 namespace {
@@ -17,8 +18,8 @@ std::string DescribeUnlessAlone(const RunPlace& place, int rank) {
   return alone ? "" : place.Describe(rank);
 }
 
-rendezvous::Failure EndedBy(int signal, const RunPlace& place, int rank) {
-  return {{Code::kPeerLost, process::DescribeRequest(signal, DescribeUnlessAlone(place, rank))},
+rendezvous::Failure EndedBy(int signal, int rank, const std::string& name) {
+  return {{Code::kPeerLost, process::DescribeRequest(signal, name)},
           rank,
           128 + signal,
           "",
@@ -65,7 +66,8 @@ rendezvous::Failure FailureOfLost(const RunPlace& place, const process::EndReque
                                   bool exited, Clock::time_point now,
                                   const std::optional<HelperProcess>& helper) {
   // sys.exit(0) in a handler of SIGTERM: the others may still write what they have.
-  if (const std::optional<int> signal = request.Explains(now)) return EndedBy(*signal, place, rank);
+  if (const std::optional<int> signal = request.Explains(now))
+    return EndedBy(*signal, rank, DescribeUnlessAlone(place, rank));
   std::string what = exited ? fmt::format("{} exited with 0", place.Describe(rank))
                             : fmt::format("the program of {} closed its connections", place.Describe(rank));
   if (!exited && helper) {
@@ -79,9 +81,14 @@ rendezvous::Failure FailureOfLost(const RunPlace& place, const process::EndReque
           ""};
 }
 
+rendezvous::Failure FailureOfSignal(int signal, int rank, std::string_view node) {
+  return EndedBy(signal, rank, DescribeRank(rank, node));
+}
+
 rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndRequest& request,
                                     Clock::time_point now) {
-  return EndedBy(*request.Explains(now), place, place.own_ranks.front());
+  const int rank = place.own_ranks.front();
+  return EndedBy(*request.Explains(now), rank, DescribeUnlessAlone(place, rank));
 }
 
 rendezvous::Failure FailureOfFiles(const Error& missing) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bootstrap/process/child.h"
 #include "bootstrap/process/end_request.h"
@@ -35,6 +36,8 @@ struct HelperProcess {
 rendezvous::Failure FailureOfLost(const RunPlace& place, const process::EndRequest& request, int rank,
                                   bool exited, Clock::time_point now,
                                   const std::optional<HelperProcess>& helper = std::nullopt);
+// A signal while the group forms.
+rendezvous::Failure FailureOfSignal(int signal, int rank, std::string_view node);
 // A signal while only other ranks run.
 rendezvous::Failure FailureOfSignal(const RunPlace& place, const process::EndRequest& request,
                                     Clock::time_point now);

@@ -80,8 +80,7 @@ Result<int> Supervisor::Run() {
   MUSTER_TRY(relay_, process::SignalRelay::Start(plan_.own_process_groups ? Tstp::kTaken : Tstp::kDefault));
   // Later children are left behind by a group that has failed: they are not spared.
   if (plan_.restarts == 0) MUSTER_CHECK(process::BecomeSubreaper());
-  // Each rank of this node needs several: pipes, files of run.log_dir, a connection. If this fails, the start
-  // of a program reports the limit.
+  // For pipes, files and connections of each rank. If this fails, the start of a program reports the limit.
   static_cast<void>(RaiseDescriptorLimit());
   programs_ = std::make_unique<Programs>(
       *loop_, plan_, recorder_, [this] { OnOutputIdle(); },
@@ -483,6 +482,7 @@ void Supervisor::OnSignalBeforePrograms(int number) {
   }
   reporter_.Interrupted(number, joiner_.get());
   if (!plan_.join) NoteNotStarted();
+  if (joiner_) joiner_->Send(FailureOfSignal(number, plan_.join->self.claims.front().rank, plan_.node));
   verdict_.Finish(128 + number);
 }
 

@@ -13,8 +13,8 @@ clear_after_kill() {
   rm -rf "$work/$1/tmp"/muster-*
 }
 
-# The signal reaches all of them, but one may hear first that another has ended of it; and once in a while srun
-# kills at once what is just ending.
+# The signal reaches all of them, or the failure of another rank that it ended; and once in a while srun
+# kills at once what is just ending: others lose that rank.
 while_forming() {
   local rank
   step forming - -- sh -c 'if [ $SLURM_PROCID = 15 ]; then exec tail -f /dev/null; fi; exec "$@"' \
@@ -27,7 +27,7 @@ while_forming() {
     [[ -s $work/forming/$rank.end ]] || continue
     expect_like "end of rank $rank" "$(cut -d' ' -f2 "$work/forming/$rank.end")" '@(130|69)'
   done
-  expect_like 'what the root said' "$(tail -n 1 "$work/forming/0.err")" 'muster: rank * ended*while the group was forming'
+  expect_like 'what the root said' "$(tail -n 1 "$work/forming/0.err")" 'muster: rank *@(ended*while the group was forming|interrupted: rank * received SIGINT)'
   [[ -n $(ranks_with forming 130) ]] || fail 'nobody ended of the signal'
   clear_after_kill forming
   nothing_left forming

@@ -182,6 +182,12 @@ void GroupFormation::OnLeaderLost(ProcessInfo leader) {
   events_.on_leader_lost(node);
 }
 
+void GroupFormation::Send(const Failure& failure) {
+  const Bytes frame = Encode(failure);
+  children_->SendAll(frame);
+  upstream_.Send(frame);
+}
+
 // ---- below
 
 void GroupFormation::AddChild(std::unique_ptr<net::FrameStream> stream, std::string name, bool same_node) {

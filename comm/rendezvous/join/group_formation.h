@@ -92,6 +92,9 @@ class GroupFormation {
   // The first; it goes to each upstream.
   const std::optional<Failure>& failure_below() const { return failure_below_; }
 
+  // To all connected processes.
+  void Send(const Failure& failure);
+
   // At the end, formed or failed: the next owner takes the links. After TakeUpstream no hello follows but the unsent ones.
   std::unique_ptr<net::FrameStream> TakeUpstream();
   std::vector<Hello> TakeUnsent() { return members_.TakeUnsent(); }

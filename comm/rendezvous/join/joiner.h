@@ -60,6 +60,10 @@ class Joiner {
 
   // For reports. The ranks that have arrived so far: at the root, elsewhere null.
   const Arrivals* arrivals() const { return formation_.arrivals(); }
+  // By the process above.
+  bool accepted() const { return formation_.accepted(); }
+  // This process ends: the connected ones receive the reason, and pass it on.
+  void Send(const Failure& failure) { formation_.Send(failure); }
   // The nodes and the ranks on them, at the root also from the scheduler.
   const Placement& placement() const {
     return formation_.roster() ? formation_.roster()->placement() : request_.meeting.placement;

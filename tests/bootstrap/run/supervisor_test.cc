@@ -71,5 +71,28 @@ TEST(Supervisor, TheRootAwaitsTheEndOfAProgramOfAnotherNodeThatSigkillDoesNotEnd
   ptrace(PTRACE_DETACH, held, nullptr, nullptr);
 }
 
+// A signal to all processes of a launch ends one of them first: the others exited with 69, for a lost rank.
+TEST(Supervisor, ASignalWhileTheGroupFormsIsTheReasonForAllRanks) {
+  for (const bool root_is_signalled : {false, true}) {
+    const std::vector<rendezvous::JoinRequest> requests = rendezvous::MakeRequests({"a", "b", "c"});
+    const size_t signalled = root_is_signalled ? 0 : 1;
+    const pid_t supervisor = Supervise(requests[signalled], "true", "", "");
+    net::TestLoop loop;
+    rendezvous::TestRank other(*loop, requests[1 - signalled]);
+    other.Start();
+    ASSERT_TRUE(loop.Until([&] { return root_is_signalled ? other.accepted() : other.Arrived(1); }));
+    kill(supervisor, SIGTERM);
+    ASSERT_TRUE(loop.Until([&] { return other.ended(); }));
+    ASSERT_TRUE(other.refused());
+    EXPECT_EQ(other.refused()->error.message, root_is_signalled ? "terminated: rank 0 on a received SIGTERM"
+                                                                : "terminated: rank 1 on b received SIGTERM");
+    EXPECT_EQ(other.refused()->exit_status, 128 + SIGTERM);
+    EXPECT_TRUE(other.refused()->as_requested);
+    int status = 0;
+    ASSERT_EQ(waitpid(supervisor, &status, 0), supervisor);
+    EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  }
+}
+
 }  // namespace
 }  // namespace muster::run

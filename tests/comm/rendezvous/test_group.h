@@ -40,6 +40,8 @@ class TestRank {
   bool Arrived(int other) const {
     return joiner_ && joiner_->arrivals() != nullptr && joiner_->arrivals()->contains(other);
   }
+  // By the process above.
+  bool accepted() const { return joiner_ && joiner_->accepted(); }
   bool formed() const { return plane_ != nullptr; }
   bool ended() const { return formed() || refused_; }
   ControlPlane& plane() { return *plane_; }
