@@ -9,7 +9,7 @@
 // last output of its machine. One that asks ends the launch.
 //
 // ssh exits with 255 when it cannot reach a machine, and so does the command if muster cannot run there. A
-// program's own 255 travels as 254 and is 255 again here; so is its 254.
+// program's own 255 travels as 193 and is 255 again here; so is its 193. Other statuses are the program's.
 #pragma once
 
 #include <map>
