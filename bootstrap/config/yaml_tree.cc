@@ -168,6 +168,10 @@ class TreeBuilder : public YAML::EventHandler {
     if (!IsScalar(key.kind)) {
       throw Refused{key.line, key.column, fmt::format("a key must be text, not {}", KindName(key.kind))};
     }
+    if (key.kind == YamlNode::Kind::kPlain && key.text == "<<") {
+      throw Refused{key.line, key.column,
+                    "merge keys (<<) are not supported; write the keys here, or use include"};
+    }
     const auto [first, added] = parent.key_lines.try_emplace(key.text, key.line);
     if (!added) {
       throw Refused{key.line, key.column,

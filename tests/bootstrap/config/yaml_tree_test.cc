@@ -111,6 +111,13 @@ TEST(ParseYaml, RefusesAKeyTwice) {
   EXPECT_EQ(ErrorOf("m: {x: 1, x: 1}\n"), "f.yaml:1:11: \"x\" a second time; the first is in line 1");
 }
 
+// Taken as a name, it would be a variable of run.env.
+TEST(ParseYaml, RefusesAMergeKey) {
+  EXPECT_EQ(ErrorOf("x: &x {A: 1}\nrun:\n  env:\n    <<: *x\n"),
+            "f.yaml:4:5: merge keys (<<) are not supported; write the keys here, or use include");
+  EXPECT_EQ(ErrorOf("\"<<\": 1\n"), "no error");
+}
+
 TEST(ParseYaml, RefusesWhatAConfigurationHasNoUseFor) {
   EXPECT_EQ(ErrorOf("? [a]\n: b\n"), "f.yaml:1:3: a key must be text, not a list");
   EXPECT_EQ(ErrorOf("~: b\n"), "f.yaml:1:1: a key must be text, not null");
