@@ -75,7 +75,10 @@ std::string Absolute(const std::string& directory, const std::string& path) {
 Status ReadPaths(const config::MapOptions& map, MapPlan& plan) {
   std::error_code error;
   plan.attempt.working_directory = fs::current_path(error).string();
-  if (error) return Fail(Code::kSystem, "the working directory is unknown: {}", error.message());
+  if (error) {
+    return WithHint(Fail(Code::kSystem, "the working directory cannot be found: {}", error.message()),
+                    "the working directory was removed: change to one that exists");
+  }
   plan.attempt.output = Absolute(plan.attempt.working_directory, map.output.value_or(kDefaultOutput));
   while (plan.attempt.output.size() > 1 && plan.attempt.output.ends_with('/')) plan.attempt.output.pop_back();
   plan.options.journal =

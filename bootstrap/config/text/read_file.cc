@@ -12,8 +12,12 @@ namespace muster::config {
 
 tl::unexpected<Error> CannotRead(const std::filesystem::path& file) {
   auto failure = Fail(Code::kConfiguration, "cannot read {}: {}", file.native(), ErrnoText(errno));
+  if (file == "-")
+    return WithHint(std::move(failure), "give a file: standard input has its text for one rank only");
   std::error_code unknown;
   const std::string from = file.is_relative() ? std::filesystem::current_path(unknown).native() : "";
+  if (unknown)
+    return WithHint(std::move(failure), "the working directory was removed: change to one that exists");
   return WithHint(std::move(failure), fmt::format("give a file that this user can read{}{}",
                                                   from.empty() ? "" : "; a relative path begins at ", from));
 }

@@ -13,7 +13,7 @@ namespace muster::config {
 // first rank would empty a pipe, and the next would read nothing.
 Result<std::string> ReadSmallFile(const std::filesystem::path& file, size_t limit);
 
-// The error for a file that cannot be opened or read: kConfiguration, by errno.
+// The error for a file that cannot be opened or read: kConfiguration, by errno. "-" is a name like any other.
 tl::unexpected<Error> CannotRead(const std::filesystem::path& file);
 
 }  // namespace muster::config

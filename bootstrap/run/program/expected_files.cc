@@ -172,9 +172,15 @@ std::string MissingFiles(const std::vector<std::string>& patterns, const FileSta
 std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before) {
   const std::string missing = MissingFiles(patterns, before);
   if (missing.empty()) return std::nullopt;
+  std::string hint = "look for an error in their output";
+  // Files of a map are named with braces alone.
+  for (const config::Placeholder& placeholder : config::Placeholders()) {
+    const std::string name = fmt::format("{{{}}}", placeholder.name);
+    if (missing.find(name) != std::string::npos)
+      hint = fmt::format("write ${0} for its value: {0} is part of the name here", name);
+  }
   return Error{Code::kWorkFailed,
-               fmt::format("all programs exited with 0, but run.expect is not met: {}", missing),
-               "look for an error in their output"};
+               fmt::format("all programs exited with 0, but run.expect is not met: {}", missing), hint};
 }
 
 ExpectedFiles::ExpectedFiles(net::EventLoop& loop, std::vector<std::string> patterns, Before before)

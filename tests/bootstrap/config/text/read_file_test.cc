@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -30,6 +31,21 @@ TEST(ReadSmallFile, NamesAFileThatIsNotThere) {
   EXPECT_EQ(text.error().code, Code::kConfiguration);
   EXPECT_EQ(text.error().message, "cannot read " + path + ": No such file or directory");
   EXPECT_EQ(text.error().hint, "give a file that this user can read");
+}
+
+TEST(ReadSmallFile, GivesTheReasonOfANameThatCannotWork) {
+  EXPECT_EQ(ToString(ReadSmallFile("-", 3).error()),
+            "cannot read -: No such file or directory (give a file: standard input has its text for one rank "
+            "only)");
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::string removed = PathOf("removed");
+  std::filesystem::create_directory(removed);
+  std::filesystem::current_path(removed);
+  std::filesystem::remove(removed);
+  EXPECT_EQ(ToString(ReadSmallFile("a.yaml", 3).error()),
+            "cannot read a.yaml: No such file or directory (the working directory was removed: change to one "
+            "that exists)");
+  std::filesystem::current_path(before);
 }
 
 TEST(ReadSmallFile, RefusesALongFile) {

@@ -47,6 +47,13 @@ TEST_F(ExpectedFiles, MustExistAndHoldSomething) {
   EXPECT_EQ(Missing({File("a/b")}), "D/a/b does not exist");
 }
 
+TEST_F(ExpectedFiles, NamesThePlaceholderThatWasMeant) {
+  Write("0.json", "1");
+  EXPECT_EQ(CheckExpected({File("{rank}.json")}, {})->hint,
+            "write ${rank} for its value: {rank} is part of the name here");
+  EXPECT_EQ(CheckExpected({File("{other}.json")}, {})->hint, "look for an error in their output");
+}
+
 TEST_F(ExpectedFiles, MustBeWrittenByThisRun) {
   Write("a", "old");
   const FileStates before = LookAtFiles({File("a"), File("b")});
