@@ -95,6 +95,10 @@ void World::PowerOff(Node& node) {
   for (const auto& process : processes_) {
     if (&process->node == &node) process->End(true);
   }
+  LoseMemory(node);
+}
+
+void World::LoseMemory(Node& node) {
   for (const auto& inode : std::exchange(node.unsynced, {})) {
     inode->content.resize(inode->synced + random.Below(inode->content.size() - inode->synced + 1));
     inode->synced = Inode::kAllSynced;

@@ -16,7 +16,7 @@ constexpr Duration kOverhead = std::chrono::seconds(3);
 // Messages of an item on its way through the tree, there and back.
 constexpr int kCrossings = 12;
 // Before a map is over: what happens later may meet its end.
-constexpr Duration kSurelyAtWork = std::chrono::milliseconds(500);
+constexpr Duration kSurelyAtWork = std::chrono::milliseconds(100);
 
 // One launch.
 class MapJudgement {
@@ -99,7 +99,7 @@ class MapJudgement {
     const map::Outcome& expected = *(*first)->map.result;
     for (const Outcome* member : members_) {
       const auto& result = member->map.result;
-      if (!result && damage_.whole && member->ended && !IsTouched(*member))
+      if (!result && damage_.whole && member->ended && !IsTouched(*member) && !HasLostLeader())
         Add("ends apart", "{} has no end, {} has", Name(*member), Name(**first));
       if (!result) continue;
       if (result->committed != expected.committed || result->poisoned != expected.poisoned ||
@@ -186,6 +186,12 @@ class MapJudgement {
   bool IsMixed(const std::string& group) const {
     return std::ranges::any_of(outcomes_, [&](const Outcome& other) {
       return other.group_id == group && std::ranges::count(all_, &other) == 0;
+    });
+  }
+  // The root may have informed some of the ranks.
+  bool HasLostLeader() const {
+    return std::ranges::any_of(all_, [&](const Outcome* one) {
+      return one->process->killed && (PlanOf(*one).local_rank == 0 || !launch_.knows_local_ranks);
     });
   }
   bool IsUndisturbed() const {

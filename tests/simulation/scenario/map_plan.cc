@@ -45,21 +45,28 @@ MapPlan MakeMap(Random& random, int ranks) {
   return map;
 }
 
-// Kills come later than those of launches without a map. Half of those that run undisturbed otherwise have a fault meanwhile.
+// Kills come later than those of launches without a map. Four in five of those that run undisturbed otherwise
+// have a fault meanwhile.
 void DisturbMaps(Random& random, Scenario& scenario) {
   for (Fault& fault : scenario.faults) {
     if (fault.kind == Fault::Kind::kKillAtCall && random.Chance(0.5)) fault.count += random.Below(3000);
     if (fault.kind == Fault::Kind::kKillAtMessage && random.Chance(0.5)) fault.count += random.Below(300);
   }
-  if (!scenario.faults.empty() || random.Chance(0.5)) return;
+  if (!scenario.faults.empty() || random.Chance(0.2)) return;
   using enum Fault::Kind;
-  constexpr std::array kKinds = {kKill, kKill, kKill, kKillAtCall, kStop, kPowerOff, kIsolate};
+  constexpr std::array kKinds = {kKill, kKill, kKill, kKill, kKill, kKillAtCall, kStop, kPowerOff};
   Fault fault;
   fault.kind = kKinds.at(random.Below(kKinds.size()));
-  fault.at = random.About(seconds(1));
+  const Launch& launch = scenario.launches.front();
+  const Duration lasts = launch.map.Work() / (launch.world_size * launch.map.slots);
+  fault.at = random.Between(Duration::zero(), lasts + milliseconds(200));
   fault.lasts = random.About(seconds(5));
   fault.count = 1 + random.Below(3000);
-  fault.process = random.Between(0, static_cast<int>(scenario.processes.size()) - 1);
+  // Mostly one that no other process is behind.
+  for (int tries = 0; tries < 3; ++tries) {
+    fault.process = random.Between(0, static_cast<int>(scenario.processes.size()) - 1);
+    if (scenario.processes[static_cast<size_t>(fault.process)].local_rank > 0) break;
+  }
   fault.node = random.Between(0, scenario.nodes - 1);
   scenario.faults.push_back(fault);
 }
@@ -116,7 +123,6 @@ map::Options MapPlan::MakeOptions() const {
 void PlanMaps(Scenario& scenario) {
   Random random(scenario.seed ^ kMaps);
   if (!random.Chance(0.33) || !HasMaps(scenario)) return;
-  DisturbMaps(random, scenario);
   // A late rank of a launch whose leader is killed while it forms may meet the next start.
   const bool may_form = std::ranges::count(scenario.faults, Fault::Kind::kKillAtMessage, &Fault::kind) == 0;
   if (scenario.launches.size() == 1 && may_form && random.Chance(0.4)) AddSuccessor(random, scenario);
@@ -132,6 +138,7 @@ void PlanMaps(Scenario& scenario) {
     // A root that retires ends the maps.
     launch.leave_within = Duration::zero();
   }
+  DisturbMaps(random, scenario);
 }
 
 std::string Describe(const MapPlan& map) {

@@ -179,7 +179,9 @@ bool AllEnded(const Running& running) {
   });
 }
 
+// After a loss of all power.
 std::map<std::string, JournalView> ReadJournals(Running& running) {
+  for (const auto& node : running.world.nodes()) running.world.LoseMemory(*node);
   std::map<std::string, JournalView> journals;
   for (const Launch& launch : running.scenario.launches) {
     if (!launch.map.journal.empty() && !journals.contains(launch.map.journal))
