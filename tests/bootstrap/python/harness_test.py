@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -115,7 +114,7 @@ class Harness(unittest.TestCase):
 
     def test_the_end_of_the_job(self):
         for ranks in (1, 2):
-            done = self.evaluate(ranks, self.journal(), SLURM_JOB_END_TIME=str(int(time.time()) + 9))
+            done = self.evaluate(ranks, self.journal(), SLURM_JOB_END_TIME=cases.soon())
             self.assertEqual((done.returncode, done.stdout), (80, ""), done.stderr)
             self.assertIn("the job ends soon", done.stderr)
 

@@ -311,7 +311,7 @@ class Journals(Maps):
                 self.assertIn(one, last)
 
     def test_the_end_of_the_job_leaves_the_rest_to_the_next_run(self):
-        done = self.alone("time_is_up", SLURM_JOB_END_TIME=str(int(time.time()) + 9))
+        done = self.alone("time_is_up", SLURM_JOB_END_TIME=cases.soon())
         self.assertEqual((done.returncode, done.stdout), (80, ""), done.stderr)
         self.assertEqual(
             done.stderr.splitlines()[-1],
