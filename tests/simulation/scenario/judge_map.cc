@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/base/parse.h"
+#include "comm/rendezvous/join/tree.h"
 
 namespace muster::simulation {
 namespace {
@@ -152,7 +153,7 @@ class MapJudgement {
     if (!damage_.whole || damage_.follows_damage || damage_.causes != 1 || damage_.outsiders) return;
     if (std::cmp_less(members_.size(), launch_.world_size) || !launch_.knows_local_ranks) return;
     const auto killed = std::ranges::find_if(all_, [](const Outcome* one) { return one->process->killed; });
-    if (killed == all_.end() || PlanOf(**killed).local_rank == 0) return;
+    if (killed == all_.end() || !IsAlone(PlanOf(**killed))) return;
     Time over = kNever;
     for (const Outcome* member : members_) {
       if (member->map.result) over = std::min(over, member->map.over_at);
@@ -187,6 +188,12 @@ class MapJudgement {
     return std::ranges::any_of(outcomes_, [&](const Outcome& other) {
       return other.group_id == group && std::ranges::count(all_, &other) == 0;
     });
+  }
+  // No other process reaches the root through it.
+  bool IsAlone(const ProcessPlan& plan) const {
+    if (plan.local_rank > 0) return true;
+    const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes), launch_.fan_out);
+    return plan.node > 0 && plan.local_size == 1 && tree.Children(static_cast<size_t>(plan.node)) == 0;
   }
   // The root may have informed some of the ranks.
   bool HasLostLeader() const {

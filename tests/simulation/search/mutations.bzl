@@ -180,6 +180,13 @@ MUTATIONS = {
         "ledger_->GiveBack(rank, returned->items, now);\n  }\n  Dispatch();",
         "ledger_->GiveBack(rank, returned->items, now);\n  }",
     ),
+    "rank_that_a_map_has_lost_fails_the_group": (
+        "stops",
+        "comm/rendezvous/liveness",
+        "loss.cc",
+        "  return facts.map_at_work && facts.names_a_rank ? Loss::kTolerated : Loss::kFailure;",
+        "  return Loss::kFailure;",
+    ),
     "descriptor_of_an_attempt_stays_open": (
         "leaks descriptors",
         "comm/rendezvous/link",
