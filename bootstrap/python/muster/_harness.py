@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib
 import random
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -83,10 +85,22 @@ def new_call(
     journal = settings.journal
     if journal is not None:
         journal = os.path.join(journal, f"{method}-{digest_of(keys)}")
-        os.makedirs(os.path.dirname(journal), exist_ok=True)
+        _make_directory(os.path.dirname(journal))
     return Call(
         method, work, keys, [[sent[i] for i in batch] for batch in batches], journal, settings.retries, settings.retry_failed
     )
+
+
+def _make_directory(path: str) -> None:
+    """With its parents, but not behind a link of another user: the journal refuses that path, and names the link."""
+    if all(_is_trusted(part) for part in (path, *map(str, pathlib.Path(path).parents)) if os.path.islink(part)):
+        os.makedirs(path, exist_ok=True)
+
+
+def _is_trusted(link: str) -> bool:
+    """It belongs to this user, to root, or to the owner of its directory, which not every user may write."""
+    owner, holder = os.lstat(link).st_uid, os.stat(os.path.dirname(link))
+    return owner in (0, os.geteuid()) or (owner == holder.st_uid and not holder.st_mode & stat.S_IWOTH)
 
 
 def key_of(requests: list[Any]) -> str:

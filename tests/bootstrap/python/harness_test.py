@@ -112,6 +112,20 @@ class Harness(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"DisagreementError: .*a=1")
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root gives links away")
+    def test_nothing_is_made_behind_a_stranger_s_link(self):
+        home, shared = os.path.join(self.folder, "home"), os.path.join(self.folder, "shared")
+        os.mkdir(home)
+        os.mkdir(shared)
+        os.chmod(shared, 0o1777)
+        link = os.path.join(shared, "link")
+        os.symlink(home, link)
+        os.lchown(link, 54322, 54322)
+        done = self.evaluate(1, f"journal={link}/answers")
+        self.assertEqual(done.stdout, "")
+        self.assertIn('the symbolic link "link" belongs to user 54322', done.stderr)
+        self.assertEqual(os.listdir(home), [])
+
     def test_the_end_of_the_job(self):
         for ranks in (1, 2):
             done = self.evaluate(ranks, self.journal(), SLURM_JOB_END_TIME=cases.soon())
