@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <random>
 
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/map/expectation.h"
@@ -83,12 +83,20 @@ std::string TailOf(const std::string& path) {
   return tail.Text();
 }
 
-// Some file systems count neither blocks nor files.
-bool IsFull(const std::string& path) {
-  struct statvfs now {};
-  if (statvfs(path.c_str(), &now) != 0) return false;
-  const auto left = geteuid() == 0 ? now.f_bfree : now.f_bavail;
-  return (now.f_blocks > 0 && left == 0) || (now.f_files > 0 && now.f_favail == 0);
+// A file system tells of a quota only to who writes, some (NFS, Lustre) not before fsync. Bytes that compress well might
+// need no block.
+bool IsFull(const std::string& directory) {
+  const auto refused = [](bool failed) { return failed && (errno == ENOSPC || errno == EDQUOT); };
+  const std::string path = directory + "/.muster-room";
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return refused(true);
+  std::array<char, 4096> bytes{};
+  std::ranges::generate(bytes,
+                        [number = std::minstd_rand()]() mutable { return static_cast<char>(number()); });
+  const bool full =
+      refused(write(file.get(), bytes.data(), bytes.size()) < 0) || refused(fsync(file.get()) != 0);
+  unlink(path.c_str());
+  return full;
 }
 
 class Attempt {

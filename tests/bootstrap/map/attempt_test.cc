@@ -3,14 +3,30 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <string>
 #include <thread>
 
 #include "bootstrap/process/descendants.h"
 #include "tests/bootstrap/map/commands.h"
+
+namespace {
+
+// Of a file system that tells then that a quota is used up.
+bool quota_is_used_up = false;
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int fsync(int fd) {
+  if (!quota_is_used_up) return static_cast<int>(syscall(SYS_fsync, fd));
+  errno = EDQUOT;
+  return -1;
+}
 
 namespace muster::map {
 namespace {
@@ -58,6 +74,19 @@ TEST_F(Attempts, ThatFailSayWhyAndKeepTheirFiles) {
   EXPECT_EQ(end->text, "exit 3 (files: " + commands.folder.File("out/.failed/i0") + ")\nno model");
   EXPECT_EQ(commands.folder.Read("out/.failed/i0/result"), "half\n");
   EXPECT_FALSE(commands.folder.Has("out/i0"));
+}
+
+// The next ones would fail as well, which no start would try again.
+TEST_F(Attempts, ThatFailForAQuotaAreNoFailuresOfTheirItem) {
+  const Commands commands("echo Disk quota exceeded >&2; exit 1");
+  quota_is_used_up = true;
+  const auto end = commands.Run();
+  quota_is_used_up = false;
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().message,
+            "no space is left in " + commands.folder.File("out") + ": item i0 ended with exit 1");
+  EXPECT_FALSE(commands.folder.Has("out/.failed/i0"));
+  EXPECT_FALSE(commands.folder.Has("out/.attempts/run/i0.1.5"));
 }
 
 // The last lines of such a file are not waited for.
