@@ -94,7 +94,8 @@ std::unique_ptr<NodeListener> NodeMeeting::TakeListener() {
 
 bool NodeMeeting::Connect() {
   // A leader is not in the other directories before; /tmp may be long.
-  UniqueFd fd = pause_ < kOpenElsewhereAfter ? DialLocal(names_, 1) : DialLocal(names_);
+  leader_is_busy_ = false;
+  UniqueFd fd = DialLocal(names_, pause_ < kOpenElsewhereAfter ? 1 : SIZE_MAX, &leader_is_busy_);
   if (!fd) return false;
   events_.on_leader(std::make_unique<net::FrameStream>(loop_, std::move(fd), kLongestMessage));
   return true;
@@ -161,7 +162,7 @@ bool NodeMeeting::LeaderIsListed() {
 
 bool NodeMeeting::LeaderIsOutOfSight() {
   if (alone_ || pause_ < kLookAtListFrom) return false;
-  if (!LeaderIsListed()) {
+  if (leader_is_busy_ || !LeaderIsListed()) {
     out_of_sight_since_.reset();
     return false;
   }

@@ -38,8 +38,8 @@ LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
                           const std::vector<std::string>& bases, uid_t uid);
 
 // A connection to the leader of this node, proven to be of the own uid; empty if there is none in the first
-// `bases` of the bases. Does not block.
-UniqueFd DialLocal(const LocalNames& names, size_t bases = SIZE_MAX);
+// `bases` of the bases. Does not block. `busy`: set if its queue is full.
+UniqueFd DialLocal(const LocalNames& names, size_t bases = SIZE_MAX, bool* busy = nullptr);
 
 // The leader's side. Runs on one EventLoop; owns its sockets and removes its files.
 class NodeListener {

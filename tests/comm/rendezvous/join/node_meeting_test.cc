@@ -78,6 +78,37 @@ TEST(NodeMeeting, GoesToTheRootAloneAgainAfterItHasStartedAgain) {
   EXPECT_TRUE(loop.Until([&] { return alone == 2; }));
 }
 
+// It is not out of sight: its directory is here.
+TEST(NodeMeeting, WaitsForALeaderWhoseQueueIsFull) {
+  net::TestLoop loop;
+  const net::TestBase base;
+  auto requests = MakeRequests({"b", "b"});
+  requests[1].shared_directories = {base.path};
+  requests[1].leader_patience = std::chrono::hours(1);
+  const auto directory = net::PrivateDirectory::MakeIn(base.path);
+  ASSERT_TRUE(directory);
+  const std::string name = LocalSocketName(requests[0].meeting.LocalKey(), "b");
+  const auto leader = net::PrivateSocket::Bind(*directory, name, net::PrivateSocket::Kind::kListener);
+  ASSERT_TRUE(leader);
+  ASSERT_EQ(listen(leader->fd.get(), 0), 0);
+  const UniqueFd other = *net::StartConnect(*directory->AddressOf(name));
+  bool found = false;
+  int alone = 0;
+  NodeMeeting follower(*loop, requests[1],
+                       {.on_child = {},
+                        .on_leader = [&](const auto&) { found = true; },
+                        .on_lead = {},
+                        .on_alone = [&] { ++alone; },
+                        .whole_node_is_here = {},
+                        .on_failed = {}});
+  follower.Start();
+  // Longer than a leader that is out of sight is waited for.
+  loop.For(std::chrono::milliseconds(800));
+  EXPECT_EQ(alone, 0);
+  EXPECT_TRUE(UniqueFd(accept4(leader->fd.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+  ASSERT_TRUE(loop.Until([&] { return found; }));
+}
+
 // Another user has bound a socket of the leader's name. The kernel lists it, and no directory of this user has it.
 class StrangersSocketTest : public testing::Test {
  protected:
