@@ -36,7 +36,7 @@ Result<int> Examine(const SharedFlags& shared, bool json) {
   const Result<config::EffectiveConfig> loaded = join::LoadConfiguration(environment, asked);
   if (!loaded && (asked.config_file || !asked.sets.empty())) return tl::unexpected(loaded.error());
   const config::EffectiveConfig effective = loaded.value_or(config::EffectiveConfig{});
-  MUSTER_CHECK(join::StartLog(effective));
+  join::StartLog(effective);
   SetLogTime(LogTime::kNone);
   doctor::Report report{kVersion, environment.host_name().value_or("this machine"),
                         doctor::Examine(environment, effective.config, asked, kLongestQuery)};

@@ -108,7 +108,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(flags));
   MUSTER_CHECK(CheckNodes(launch, asked));
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
-  MUSTER_CHECK(join::StartLog(effective));
+  join::StartLog(effective);
   const config::Config& config = effective.config;
   if (launch.command.empty() && config.run.command.empty()) {
     return WithHint(Fail(Code::kUsage, "nothing to launch: no CMD, and the configuration has no run.command"),

@@ -31,7 +31,7 @@ Result<int> Resolve(const SharedFlags& shared, const ResolveFlags& flags) {
   const Environment environment = Environment::OfThisProcess();
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
-  MUSTER_CHECK(join::StartLog(effective));
+  join::StartLog(effective);
   SetLogTime(LogTime::kNone);
   Environment subject = environment;
   if (!flags.env_file.empty()) {

@@ -99,7 +99,7 @@ Result<int> ServeStore(const StoreFlags& flags) {
   MUSTER_TRY(const Endpoint endpoint, ParseListenAddress(flags.listen, kDefaultPort));
   MUSTER_TRY(const config::EffectiveConfig effective,
              join::LoadConfiguration(Environment::OfThisProcess(), {}));
-  MUSTER_CHECK(join::StartLog(effective));
+  join::StartLog(effective);
   MUSTER_TRY(const auto loop, net::EventLoop::Create());
   MUSTER_TRY(const net::SocketAddress address, AddressOf(*loop, endpoint));
   MUSTER_TRY(UniqueFd listener, net::Listen(address));

@@ -118,17 +118,24 @@ Result<rendezvous::JoinRequest> PlanJoin(const Environment& environment, const c
   return request;
 }
 
+void BeginLog(const config::Config& config) {
+  SetUpLog(config.log);
+  SetLogTime(config.log_time, config.log);
+}
+
+void LogEach(LogLevel level, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) Log(level, "{}", line);
+}
+
 }  // namespace
 
 Result<config::EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked) {
   return config::LoadConfig(ConfigFile(environment, asked), MusterVariables(environment), asked.sets);
 }
 
-Status StartLog(const config::EffectiveConfig& effective) {
-  SetUpLog(effective.config.log);
-  SetLogTime(effective.config.log_time, effective.config.log);
-  for (const std::string& warning : effective.warnings) LogWarning("{}", warning);
-  return {};
+void StartLog(const config::EffectiveConfig& effective) {
+  BeginLog(effective.config);
+  LogEach(LogLevel::kWarning, effective.warnings);
 }
 
 tl::expected<resolve::Resolution, resolve::Refusal> ResolveLaunch(const Environment& environment,
@@ -167,11 +174,15 @@ tl::expected<Started, resolve::Refusal> StartUp(const Environment& environment, 
   };
   Result<config::EffectiveConfig> effective = LoadConfiguration(environment, asked);
   if (!effective) return refuse(effective.error());
-  if (const Status started = StartLog(*effective); !started) return refuse(started.error());
+  BeginLog(effective->config);
   auto resolution = ResolveLaunch(environment, effective->config, asked);
+  if (resolution && resolution->tuple.world_size > 1)
+    SetLogSubject(SpeakerOf(resolution->tuple, environment, asked));
+  // All ranks of a node have one configuration.
+  const bool speaks = !resolution || resolution->tuple.local_rank.value_or(0) == 0;
+  LogEach(speaks ? LogLevel::kWarning : LogLevel::kDebug, effective->warnings);
   if (!resolution) return tl::unexpected<resolve::Refusal>(std::move(resolution).error());
-  if (resolution->tuple.world_size > 1) SetLogSubject(SpeakerOf(resolution->tuple, environment, asked));
-  for (const std::string& warning : resolution->warnings) LogWarning("{}", warning);
+  LogEach(LogLevel::kWarning, resolution->warnings);
   return Started{*std::move(effective), *std::move(resolution)};
 }
 

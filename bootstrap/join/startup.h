@@ -32,7 +32,7 @@ struct StartOptions {
 Result<config::EffectiveConfig> LoadConfiguration(const Environment& environment, const StartOptions& asked);
 
 // Sets the log up from the configuration, and logs its warnings.
-Status StartLog(const config::EffectiveConfig& effective);
+void StartLog(const config::EffectiveConfig& effective);
 
 // The tuple of this process. Its warnings are the caller's to show. If only a PMIx server has the tuple
 // (Resolve), the server is queried: BLOCKS for timeouts.resolve at most, else not at all.

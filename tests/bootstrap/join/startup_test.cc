@@ -4,6 +4,7 @@
 
 #include "bootstrap/join/local_join.h"
 #include "bootstrap/resolve/detect.h"
+#include "comm/log/log.h"
 #include "tests/bootstrap/resolve/launches.h"
 
 namespace muster::join {
@@ -45,6 +46,21 @@ TEST(MakeJoinRequest, AMapHasNoTreeOfLeaders) {
   EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution)->fan_out, rendezvous::kFanOut);
   asked.group_only = true;
   EXPECT_EQ(MakeJoinRequest(environment, {}, asked, *resolution)->fan_out, 0);
+}
+
+// 2048 equal lines would hide all others.
+TEST(StartUp, OneRankOfANodeLogsTheWarningsOfItsConfiguration) {
+  const auto logged = [](int rank, int local) {
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(StartUp(
+        Live(Torchrun(rank, 4, local, 2, 1, 2) + "MUSTER_TIMEOUT_INIT=5s\nMUSTER_LOG_TIME=none\n"), {}));
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(logged(2, 0),
+            "muster: rank 2 on n1: warning: MUSTER_TIMEOUT_INIT is not a setting of muster; did you mean "
+            "MUSTER_TIMEOUTS_INIT?\n");
+  EXPECT_EQ(logged(3, 1), "");
+  SetLogSubject({});
 }
 
 // One process that stands for several ranks is a process of the same job.
