@@ -114,9 +114,8 @@ Result<int> Supervisor::Run() {
                      plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>());
   ender_.reset();
   programs_.reset();
-  if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone) {
+  if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone)
     LogWarning("{}", gone.error().message);
-  }
   // No rank waits for this process now.
   reporter_.WriteReport(*relay_, [this](const auto& event) { return SignalledAtEnd(event); });
   WriteLastLines();
@@ -156,9 +155,7 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   verdict_.Formed(*joined.group, std::move(own_ranks));
   reporter_.Formed(*loop_, joiner_->arrivals(), !joined.upstream);
   ConnectGroup(std::move(joined));
-  if (const Status served = ServePrograms(); !served) {
-    return Report({served.error(), verdict_.place().own_ranks.front()});
-  }
+  if (const Status served = ServePrograms(); !served) return Report(plane_->OwnFailure(served.error()));
   StartPrograms();
 }
 

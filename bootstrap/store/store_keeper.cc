@@ -54,7 +54,7 @@ Result<std::unique_ptr<StoreKeeper>> StoreKeeper::Start(Params params, StorePort
 void StoreKeeper::Serve() {
   params_.loop.Forget(listener_.get());
   auto server = tcp_store::ServerThread::Start(std::move(listener_), std::move(options_));
-  if (!server) return params_.plane.Fail({server.error(), params_.plane.own_ranks().front()});
+  if (!server) return params_.plane.Fail(params_.plane.OwnFailure(server.error()));
   server_ = *std::move(server);
 }
 

@@ -109,6 +109,12 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
 
 // ---- leaving
 
+Failure ControlPlane::OwnFailure(Error error) const {
+  const int rank = own_ranks_.front();
+  error.message = fmt::format("{}: {}", DescribeRank(group_.roster, rank), error.message);
+  return {std::move(error), rank};
+}
+
 void ControlPlane::OnLeft(const std::set<int>& ranks) {
   maps_.Leave(ranks);
   survey_.NoteLeft(ranks);

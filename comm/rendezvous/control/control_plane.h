@@ -91,6 +91,8 @@ class ControlPlane {
   void LoseProgram(const Failure& failure) {
     maps_.Lose({{failure.rank}, failure.error.message, false, failure.exit_status});
   }
+  // Of this process itself: its message begins with the rank and the node.
+  Failure OwnFailure(Error error) const;
   // This process's finding. The root decides whether it was the first.
   void Fail(const Failure& failure) { failures_.Fail(failure); }
   // An own rank has failed; its finding follows within this time.

@@ -183,6 +183,20 @@ lacks_a_file() {
   done
 }
 
+# The root says which node it is.
+no_place_for_sockets() {
+  local program
+  program=$(readlink -f "$(command -v muster)")
+  fresh
+  expect_code 71 step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' unshare -m sh -c 'if [ "$SLURM_PROCID" = 1 ]; then
+      for place in /dev/shm /tmp; do mount -t tmpfs -o ro none "$place" || exit; done
+      unset TMPDIR
+    fi
+    exec "$0" run -- sleep 100' "$program" 2>"$dir/err" || fail "$(<"$dir/err")"
+  expect_like 'what was said' "$(<"$dir/err")" \
+    '*muster: rank 0 on gpu01: error: rank 1 on gpu02: no directory for a socket of this user: *Read-only file system*'
+}
+
 # The programs of a map end one after the other with 80: the first ends no other.
 paused() {
   fresh
@@ -212,6 +226,7 @@ check_failures() {
   begin 'report' reports
   check 'a program that is not there' not_there
   check 'out of memory' out_of_memory
+  check 'no place for sockets' no_place_for_sockets
   check 'a rank that gives up' gives_up
   check 'run.expect: a file is missing' lacks_a_file
   check 'the time is up' paused
