@@ -83,7 +83,7 @@ std::string TailOf(const std::string& path) {
   return tail.Text();
 }
 
-// A file system tells of a quota only to who writes, some (NFS, Lustre) not before fsync. Bytes that compress well might
+// A file system reports a quota only to a writer, some (NFS, Lustre) not before fsync. Bytes that compress well might
 // need no block.
 bool IsFull(const std::string& directory) {
   const auto refused = [](bool failed) { return failed && (errno == ENOSPC || errno == EDQUOT); };

@@ -94,7 +94,7 @@ class NodeMeeting {
   bool taking_over_ = false;
   bool kernel_reports_owners_ = true;  // as far as it has been asked
   bool name_is_taken_elsewhere_ = false;
-  bool leader_is_busy_ = false;  // its queue was full at the last attempt to connect
+  bool leader_is_busy_ = false;                          // its queue was full at the last attempt to connect
   std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
   Duration pause_{};
   net::EventLoop::TimerId retry_timer_ = 0;

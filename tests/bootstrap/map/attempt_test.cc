@@ -16,7 +16,7 @@
 
 namespace {
 
-// Of a file system that tells then that a quota is used up.
+// Of a file system that reports then that a quota is used up.
 bool quota_is_used_up = false;
 
 }  // namespace
