@@ -26,6 +26,7 @@ namespace {
 
 // Each found a defect, which is mended. They come first.
 constexpr auto kFound = std::to_array<uint64_t>({
+    20,   // a map's root granted the last item and recalled it, without end
     48,   // a root stood still, and blamed the ranks that had ended because of its silence
     334,  // a root lost power while the group formed: a rank below a leader blamed the leader at its deadline
     20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
