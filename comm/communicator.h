@@ -49,6 +49,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm/base/bytes.h"
@@ -169,10 +170,19 @@ class Communicator {
   // by rank; GatherBytes returns an empty vector on every rank except the root. An empty `mine` is legal. They are
   // authenticated even if data is not sealed: bytes that were changed between two nodes are kAuthentication, and are
   // never returned.
-  virtual Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root,
-                                                 const CallOptions& options = {}) = 0;
-  virtual Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options = {}) = 0;
-  virtual Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options = {}) = 0;
+  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options = {}) {
+    return PerformBytes(Operation::kGatherBytes, mine, root, options);
+  }
+  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options = {}) {
+    return PerformBytes(Operation::kAllGatherBytes, mine, -1, options);
+  }
+  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options = {}) {
+    MUSTER_TRY(std::vector<Bytes> data, PerformBytes(Operation::kBroadcastBytes, mine, root, options));
+    return std::move(data.front());
+  }
+  // One of the three above. The result of BroadcastBytes is the only element.
+  virtual Result<std::vector<Bytes>> PerformBytes(Operation operation, ByteView mine, int root,
+                                                  const CallOptions& options) = 0;
 
   // A communicator of all ranks that gave the same colour, ordered by key, then by rank; collective over this
   // one, with timeouts.collective. A rank with a negative colour takes part and receives null. kUsage between

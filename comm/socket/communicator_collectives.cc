@@ -40,36 +40,21 @@ Status SocketCommunicator::Perform(const OperationRequest& request, const CallOp
                        [&](const Collective& c) { return Run(c, request, buffers); });
 }
 
-Result<std::vector<Bytes>> SocketCommunicator::GatherBytes(ByteView mine, int root,
-                                                           const CallOptions& options) {
-  MUSTER_CHECK(CheckRoot(Operation::kGatherBytes, root, size()));
-  std::vector<Bytes> by_rank;
-  MUSTER_CHECK(
-      RunCollective(CallOf(Operation::kGatherBytes, {}, root), options, [&](const Collective& c) -> Status {
-        MUSTER_TRY(by_rank, RunGatherBytes(c, mine, root));
-        return {};
-      }));
-  return by_rank;
-}
-
-Result<std::vector<Bytes>> SocketCommunicator::AllGatherBytes(ByteView mine, const CallOptions& options) {
-  std::vector<Bytes> by_rank;
-  MUSTER_CHECK(RunCollective(CallOf(Operation::kAllGatherBytes), options, [&](const Collective& c) -> Status {
-    MUSTER_TRY(by_rank, RunAllGatherBytes(c, mine));
+Result<std::vector<Bytes>> SocketCommunicator::PerformBytes(Operation operation, ByteView mine, int root,
+                                                            const CallOptions& options) {
+  const bool all = operation == Operation::kAllGatherBytes;
+  if (!all) MUSTER_CHECK(CheckRoot(operation, root, size()));
+  std::vector<Bytes> results;
+  const auto body = [&](const Collective& c) -> Status {
+    if (operation == Operation::kBroadcastBytes) {
+      MUSTER_TRY(results.emplace_back(), RunBroadcastBytes(c, mine, root));
+      return {};
+    }
+    MUSTER_TRY(results, all ? RunAllGatherBytes(c, mine) : RunGatherBytes(c, mine, root));
     return {};
-  }));
-  return by_rank;
-}
-
-Result<Bytes> SocketCommunicator::BroadcastBytes(ByteView mine, int root, const CallOptions& options) {
-  MUSTER_CHECK(CheckRoot(Operation::kBroadcastBytes, root, size()));
-  Bytes data;
-  MUSTER_CHECK(RunCollective(CallOf(Operation::kBroadcastBytes, {}, root), options,
-                             [&](const Collective& c) -> Status {
-                               MUSTER_TRY(data, RunBroadcastBytes(c, mine, root));
-                               return {};
-                             }));
-  return data;
+  };
+  MUSTER_CHECK(RunCollective(CallOf(operation, {}, root), options, body));
+  return results;
 }
 
 }  // namespace muster::socket

@@ -32,9 +32,8 @@ class SocketCommunicator final : public Communicator {
   std::string_view backend() const override { return "socket"; }
 
   Status Perform(const OperationRequest& request, const CallOptions& options) override;
-  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
-  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
-  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override;
+  Result<std::vector<Bytes>> PerformBytes(Operation operation, ByteView mine, int root,
+                                          const CallOptions& options) override;
   Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override;
   bool Close(Deadline deadline) override;
 

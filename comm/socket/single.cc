@@ -29,17 +29,11 @@ class SingleCommunicator final : public Communicator {
     return {};
   }
 
-  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override {
-    MUSTER_CHECK(CheckRoot(Operation::kGatherBytes, root, 1));
-    return List(Operation::kGatherBytes, mine, options);
-  }
-  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override {
-    return List(Operation::kAllGatherBytes, mine, options);
-  }
-  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override {
-    MUSTER_CHECK(CheckRoot(Operation::kBroadcastBytes, root, 1));
-    MUSTER_CHECK(CheckTimeout(Operation::kBroadcastBytes, options));
-    return Bytes(mine.begin(), mine.end());
+  Result<std::vector<Bytes>> PerformBytes(Operation operation, ByteView mine, int root,
+                                          const CallOptions& options) override {
+    if (operation != Operation::kAllGatherBytes) MUSTER_CHECK(CheckRoot(operation, root, 1));
+    MUSTER_CHECK(CheckTimeout(operation, options));
+    return std::vector<Bytes>{Bytes(mine.begin(), mine.end())};
   }
   Result<std::unique_ptr<Communicator>> Split(int color, int, const CallOptions& options) override {
     MUSTER_CHECK(CheckTimeout(Operation::kSplit, options));
@@ -48,11 +42,6 @@ class SingleCommunicator final : public Communicator {
   }
 
  private:
-  static Result<std::vector<Bytes>> List(Operation operation, ByteView mine, const CallOptions& options) {
-    MUSTER_CHECK(CheckTimeout(operation, options));
-    return std::vector<Bytes>{Bytes(mine.begin(), mine.end())};
-  }
-
   const Roster roster_;
 };
 

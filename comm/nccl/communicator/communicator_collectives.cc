@@ -120,23 +120,11 @@ NcclResult NcclCommunicator::ExchangeBlocks(const ConstBuffer& send, const Buffe
   });
 }
 
-Result<std::vector<Bytes>> NcclCommunicator::GatherBytes(ByteView mine, int root,
-                                                         const CallOptions& options) {
+Result<std::vector<Bytes>> NcclCommunicator::PerformBytes(Operation operation, ByteView mine, int root,
+                                                          const CallOptions& options) {
   const CountedCall counted(calls_);
   MUSTER_CHECK(Usable());
-  return host_->GatherBytes(mine, root, options);
-}
-
-Result<std::vector<Bytes>> NcclCommunicator::AllGatherBytes(ByteView mine, const CallOptions& options) {
-  const CountedCall counted(calls_);
-  MUSTER_CHECK(Usable());
-  return host_->AllGatherBytes(mine, options);
-}
-
-Result<Bytes> NcclCommunicator::BroadcastBytes(ByteView mine, int root, const CallOptions& options) {
-  const CountedCall counted(calls_);
-  MUSTER_CHECK(Usable());
-  return host_->BroadcastBytes(mine, root, options);
+  return host_->PerformBytes(operation, mine, root, options);
 }
 
 }  // namespace muster::nccl

@@ -36,9 +36,8 @@ class NcclCommunicator final : public Communicator {
   std::string_view backend() const override { return "nccl"; }
 
   Status Perform(const OperationRequest& request, const CallOptions& options) override;
-  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
-  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
-  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override;
+  Result<std::vector<Bytes>> PerformBytes(Operation operation, ByteView mine, int root,
+                                          const CallOptions& options) override;
   Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override;
   Status BeginGroup() override;
   Status EndGroup() override;

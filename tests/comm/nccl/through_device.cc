@@ -87,14 +87,9 @@ class ThroughDevice final : public Communicator {
     on_device.send = mirror.Of(request.send);
     return mirror.Finish(*inner_, inner_->Perform(on_device, mirror.With(options)));
   }
-  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override {
-    return inner_->GatherBytes(mine, root, options);
-  }
-  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override {
-    return inner_->AllGatherBytes(mine, options);
-  }
-  Result<Bytes> BroadcastBytes(ByteView mine, int root, const CallOptions& options) override {
-    return inner_->BroadcastBytes(mine, root, options);
+  Result<std::vector<Bytes>> PerformBytes(Operation operation, ByteView mine, int root,
+                                          const CallOptions& options) override {
+    return inner_->PerformBytes(operation, mine, root, options);
   }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, const CallOptions& options) override {
     MUSTER_TRY(std::unique_ptr<Communicator> part, inner_->Split(color, key, options));

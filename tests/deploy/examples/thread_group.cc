@@ -54,14 +54,12 @@ Status ThreadCommunicator::Perform(const OperationRequest& request, const CallOp
   return {};
 }
 
-Result<std::vector<Bytes>> ThreadCommunicator::GatherBytes(ByteView mine, int root, const CallOptions&) {
+Result<std::vector<Bytes>> ThreadCommunicator::PerformBytes(Operation operation, ByteView mine, int root,
+                                                            const CallOptions&) {
+  if (operation == Operation::kBroadcastBytes) return Refuse();
   MUSTER_TRY(std::vector<Bytes> all, group_.KeyedAllGather(rank_, Bytes(mine.begin(), mine.end())));
-  if (rank_ != root) all.clear();
+  if (operation == Operation::kGatherBytes && rank_ != root) all.clear();
   return all;
-}
-
-Result<std::vector<Bytes>> ThreadCommunicator::AllGatherBytes(ByteView mine, const CallOptions&) {
-  return group_.KeyedAllGather(rank_, Bytes(mine.begin(), mine.end()));
 }
 
 }  // namespace muster::examples

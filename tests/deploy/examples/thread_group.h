@@ -47,10 +47,9 @@ class ThreadCommunicator : public Communicator {
   std::string_view backend() const override { return "threads"; }
 
   Status Perform(const OperationRequest& request, const CallOptions& options) override;
-  Result<std::vector<Bytes>> GatherBytes(ByteView mine, int root, const CallOptions& options) override;
-  Result<std::vector<Bytes>> AllGatherBytes(ByteView mine, const CallOptions& options) override;
+  Result<std::vector<Bytes>> PerformBytes(Operation operation, ByteView mine, int root,
+                                          const CallOptions& options) override;
 
-  Result<Bytes> BroadcastBytes(ByteView, int, const CallOptions&) override { return Refuse(); }
   Result<std::unique_ptr<Communicator>> Split(int, int, const CallOptions&) override { return Refuse(); }
 
  private:

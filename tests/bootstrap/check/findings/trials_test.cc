@@ -47,16 +47,9 @@ class Liar final : public Communicator {
   Status Perform(const OperationRequest& request, const CallOptions& o) override {
     return Spoil(honest_.Perform(request, o), request.receive);
   }
-  Result<std::vector<Bytes>> GatherBytes(ByteView m, int root, const CallOptions& o) override {
-    return Spoil(honest_.GatherBytes(m, root, o));
-  }
-  Result<std::vector<Bytes>> AllGatherBytes(ByteView m, const CallOptions& o) override {
-    return Spoil(honest_.AllGatherBytes(m, o));
-  }
-  Result<Bytes> BroadcastBytes(ByteView m, int root, const CallOptions& o) override {
-    Result<Bytes> got = honest_.BroadcastBytes(m, root, o);
-    if (got) got->push_back('x');
-    return got;
+  Result<std::vector<Bytes>> PerformBytes(Operation operation, ByteView m, int root,
+                                          const CallOptions& o) override {
+    return Spoil(honest_.PerformBytes(operation, m, root, o));
   }
   Result<std::unique_ptr<Communicator>> Split(int colour, int /*key*/, const CallOptions& o) override {
     return honest_.Split(colour / 2, 0, o);
