@@ -95,11 +95,14 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
   const auto asked = std::make_shared<Examination>();
   // The other ranks must receive the report of a driver that hangs, before their own timeout.
   const Duration patience = deadline.Remaining() / 2;
-  if (RunWithin(
-          Deadline::After(patience),
-          [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); },
-          group.failure_fd())) {
-    return std::move(*asked);
+  const Status looked = RunWithin(
+      Deadline::After(patience),
+      [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); }, group.failure_fd());
+  if (looked) return std::move(*asked);
+  if (looked.error().code == Code::kSystem) {
+    found.hello.refusal = looked.error().message;
+    found.hello.hint = looked.error().hint;
+    return found;
   }
   found.hello.verdict.problem =
       fmt::format("the driver of its GPU did not answer within {}", FormatDuration(patience));

@@ -102,7 +102,7 @@ ThreadWorker::Pending ThreadWorker::RunFor(const std::string& source, std::funct
 uint64_t ThreadWorker::Submit(const std::string& source, std::function<void()> blocking_job,
                               std::function<void()> done_on_loop) {
   Shared::Job job{0, std::move(blocking_job), std::move(done_on_loop)};
-  if (!started_) started_ = StartDetachedThread([shared = shared_] { Shared::Work(shared); });
+  if (!started_) started_ = StartDetachedThread([shared = shared_] { Shared::Work(shared); }).has_value();
   if (started_) return shared_->Add(source, std::move(job));
   Shared::DoJob(shared_, std::move(job));
   return 0;

@@ -17,26 +17,31 @@ namespace {
 
 enum class WithoutThread { kRefuse, kRunHere };
 
-bool Start(const std::function<void()>& body, WithoutThread without) {
-  if (StartDetachedThread(body)) return true;
-  if (without == WithoutThread::kRefuse) return false;
+Status Start(const std::function<void()>& body, WithoutThread without) {
+  const Status started = StartDetachedThread(body);
+  if (started || without == WithoutThread::kRefuse) return started;
   body();
-  return true;
+  return {};
+}
+
+Status EndedIf(bool ended) {
+  if (ended) return {};
+  return Fail(Code::kDeadline, "a call has not ended in time");
 }
 
 // For a process without a free descriptor: an abort must still happen.
-bool RunUnwatched(Deadline deadline, std::function<void()> call, WithoutThread without) {
+Status RunUnwatched(Deadline deadline, std::function<void()> call, WithoutThread without) {
   const auto ended = std::make_shared<std::promise<void>>();
   const std::future<void> end = ended->get_future();
   const auto body = [ended, call = std::move(call)] {
     call();
     ended->set_value();
   };
-  if (!Start(body, without)) return false;
-  return end.wait_until(deadline.when()) == std::future_status::ready;
+  MUSTER_CHECK(Start(body, without));
+  return EndedIf(end.wait_until(deadline.when()) == std::future_status::ready);
 }
 
-bool Run(Deadline deadline, std::function<void()> call, int stop_fd, WithoutThread without) {
+Status Run(Deadline deadline, std::function<void()> call, int stop_fd, WithoutThread without) {
   const auto ended = std::make_shared<UniqueFd>(eventfd(0, EFD_CLOEXEC));
   if (!*ended) return RunUnwatched(deadline, std::move(call), without);
   const auto body = [ended, call = std::move(call)] {
@@ -44,23 +49,23 @@ bool Run(Deadline deadline, std::function<void()> call, int stop_fd, WithoutThre
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(ended->get(), &one, sizeof one);
   };
-  if (!Start(body, without)) return false;
+  MUSTER_CHECK(Start(body, without));
   pollfd fds[] = {{ended->get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   while (poll(fds, 2, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
   }
-  if ((fds[0].revents & POLLIN) == 0) return false;
+  if ((fds[0].revents & POLLIN) == 0) return EndedIf(false);
   // This thread may read the results of the call only after it has read this word.
   uint64_t taken = 0;
-  return read(ended->get(), &taken, sizeof taken) == sizeof taken;
+  return EndedIf(read(ended->get(), &taken, sizeof taken) == sizeof taken);
 }
 
 }  // namespace
 
-bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+Status RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
   return Run(deadline, std::move(call), stop_fd, WithoutThread::kRefuse);
 }
 
-bool RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+Status RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
   return Run(deadline, std::move(call), stop_fd, WithoutThread::kRunHere);
 }
 

@@ -5,16 +5,17 @@
 #include <functional>
 
 #include "comm/base/deadline.h"
+#include "comm/base/error.h"
 
 namespace muster {
 
-// Runs `call` on its own thread, without signals, and waits for its end. False: it had not ended by the
-// deadline, or when `stop_fd` became readable (-1: none; or no thread could be had). Then it goes on alone:
-// so it owns everything that it touches, and refers to nothing of its caller. `stop_fd` is ignored if the
-// process has no descriptor left.
-bool RunWithin(Deadline deadline, std::function<void()> call, int stop_fd = -1);
+// Runs `call` on its own thread, without signals, and waits for its end. kDeadline: it had not ended by the
+// deadline, or when `stop_fd` became readable (-1: none). Then it goes on alone: so it owns everything that
+// it touches, and refers to nothing of its caller. kSystem: this process can have no thread, and the call
+// was not made. `stop_fd` is ignored if the process has no descriptor left.
+Status RunWithin(Deadline deadline, std::function<void()> call, int stop_fd = -1);
 
 // The same for a call that must be made: if no thread can be had, this one makes it, and has no deadline then.
-bool RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd = -1);
+Status RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd = -1);
 
 }  // namespace muster

@@ -57,10 +57,10 @@ Result<std::thread> StartThread(std::string_view what, std::function<void()> wor
   return thread;
 }
 
-bool StartDetachedThread(std::function<void()> work) {
-  Result<std::thread> thread = StartThread("a thread", std::move(work));
-  if (thread) thread->detach();
-  return thread.has_value();
+Status StartDetachedThread(std::function<void()> work) {
+  MUSTER_TRY(std::thread thread, StartThread("a thread", std::move(work)));
+  thread.detach();
+  return {};
 }
 
 std::string ProcessLimitHint() {

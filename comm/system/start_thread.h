@@ -15,8 +15,8 @@ namespace muster {
 Result<std::thread> StartThread(std::string_view what, std::function<void()> work);
 
 // The same on a thread that may be abandoned: for calls into libraries and the system without a
-// deadline. False if the system has no thread to give.
-bool StartDetachedThread(std::function<void()> work);
+// deadline.
+Status StartDetachedThread(std::function<void()> work);
 
 // The remedy for a failure of fork(2) or pthread_create(3) with EAGAIN, with the value of each limit: of a cgroup that is full,
 // else of those that this process has.

@@ -194,9 +194,11 @@ GpuFacts CheckGpu(const GpuToCheck& gpu, bool rates, Duration patience, int stop
     if (found->memory_taken)
       found->problem = fmt::format("its memory is taken{}: {}", UsersOf(found->uuid), found->problem);
   };
-  const bool ended = RunWithin(Deadline::After(patience), check, stop_fd);
+  const Status ended = RunWithin(Deadline::After(patience), check, stop_fd);
   if (ended) return *found;
-  facts.problem = fmt::format("its checks did not end within {}", FormatDuration(patience));
+  facts.problem = ended.error().code == Code::kSystem
+                      ? ended.error().message
+                      : fmt::format("its checks did not end within {}", FormatDuration(patience));
   return facts;
 }
 

@@ -61,19 +61,20 @@ bool AbortAll(const NcclCore& core, const Comms& comms, const Error& cause) {
     } while (!taken.empty());
   };
   const bool leaves = std::ranges::any_of(comms, [](const auto& live) { return live->out_of_reach(); });
-  const bool back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), abort);
+  const Status back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), abort);
   // Before any call of CUDA, which may hang as well.
   if (!back && !leaves) {
+    const std::string why =
+        back.error().code == Code::kSystem
+            ? fmt::format("NCCL cannot be aborted: {}", back.error().message)
+            : fmt::format("NCCL did not return from an abort within {}", FormatDuration(limit));
     core.settings.end_process(
-        {Code::kPeerLost,
-         fmt::format(
-             "NCCL did not return from an abort within {}, so this process ends; why it was aborted: {}",
-             FormatDuration(limit), cause.message),
+        {Code::kPeerLost, fmt::format("{}, so this process ends; why it was aborted: {}", why, cause.message),
          cause.hint});
   }
   for (const std::shared_ptr<LiveComm>& live : comms) live->operations()->Close();
   if (back) LogDebug("NCCL was aborted within {}", FormatSeconds(Clock::now() - began));
-  return back || leaves;
+  return back.has_value() || leaves;
 }
 
 }  // namespace muster::nccl

@@ -47,9 +47,9 @@ void EndBeforeNccl(const std::shared_ptr<Attempt>& attempt) {
   [[maybe_unused]] const int added = on_exit(end, new std::shared_ptr<Attempt>(attempt));
 }
 
-// False: NCCL did not return by the deadline, or before the group failed.
-bool Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::vector<NcclId> ids,
-          Deadline deadline) {
+// kDeadline: NCCL did not return by the deadline, or before the group failed. kSystem: there is no thread for it.
+Status Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::vector<NcclId> ids,
+            Deadline deadline) {
   const auto call = [attempt, nccl = core.nccl, cuda = core.cuda, device = core.settings.device,
                      size = core.group.roster().size(), rank = core.group.rank(),
                      ids = std::move(ids)]() mutable {
@@ -118,13 +118,15 @@ Status StartNccl(const NcclCore& core, const std::shared_ptr<LiveComm>& live, De
   deadline = terms.deadline;
   const auto attempt = std::make_shared<Attempt>();
   attempt->live = live;
-  const bool made = Make(core, attempt, std::move(terms.ids), deadline);
+  const Status made = Make(core, attempt, std::move(terms.ids), deadline);
+  if (!made && made.error().code == Code::kSystem)
+    return Refuse(core, made.error().message, made.error().hint);
   if (made && !attempt->cuda_problem.empty()) return Refuse(core, attempt->cuda_problem);
   Status all_through;
   if (made && attempt->result != NcclResult::kSuccess) {
     all_through = RefuseFor(core, attempt->result);
   } else {
-    all_through = Compare(core, Report(core, *attempt, made), deadline);
+    all_through = Compare(core, Report(core, *attempt, made.has_value()), deadline);
     if (!all_through) all_through = Fail(FailGroup(core.group, all_through.error()));
   }
   if (all_through) {

@@ -22,7 +22,8 @@ std::string MungeLibraryProblem(const JoinRequest& request) {
     const Result<auth::MungeApi> api = auth::LoadMunge();
     if (!api) *problem = api.error().message;
   };
-  if (RunWithin(Deadline::After(limit), load)) return *problem;
+  // It is needed even if no thread can be had.
+  if (RunAnywhereWithin(Deadline::After(limit), load)) return *problem;
   return fmt::format("{} has not loaded within {}", auth::kMungeLibrary, FormatDuration(limit));
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "comm/base/unique_fd.h"
+#include "comm/system/start_thread.h"
 
 namespace muster::nccl {
 namespace {
@@ -32,7 +33,11 @@ TEST(RunAnywhereWithin, NeedsNoThread) {
     if (geteuid() == 0) syscall(SYS_setresuid, kNoOwner, kNoOwner, kNoOwner);  // of this thread alone
     const rlimit none{0, before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NPROC, &none), 0);
-    EXPECT_FALSE(RunWithin(Deadline::Never(), [] { FAIL() << "without a thread"; }));
+    const Status refused = RunWithin(Deadline::Never(), [] { FAIL() << "without a thread"; });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kSystem);
+    EXPECT_EQ(refused.error().message, "cannot start a thread: Resource temporarily unavailable");
+    EXPECT_EQ(refused.error().hint, ProcessLimitHint());
     EXPECT_TRUE(RunAnywhereWithin(Deadline::Never(), [&] { ran = true; }));
   }).join();
   setrlimit(RLIMIT_NPROC, &before);
@@ -55,7 +60,9 @@ TEST(RunWithin, LeavesBehindWhatHangs) {
     released.wait();
     done->set_value();
   };
-  EXPECT_FALSE(RunWithin(Deadline::After(std::chrono::milliseconds(20)), hang));
+  const Status left = RunWithin(Deadline::After(std::chrono::milliseconds(20)), hang);
+  ASSERT_FALSE(left);
+  EXPECT_EQ(left.error().code, Code::kDeadline);
   release.set_value();
 }
 
@@ -79,7 +86,7 @@ TEST(RunWithin, NeedsNoDescriptor) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   const auto ran = std::make_shared<bool>(false);
   std::promise<void> release;
-  const bool came_back = RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; });
+  const Status came_back = RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; });
   const bool hung = !RunWithin(Deadline::After(std::chrono::milliseconds(20)),
                                [released = release.get_future().share()] { released.wait(); });
   release.set_value();
