@@ -39,7 +39,7 @@ void EndBeforeNccl(const std::shared_ptr<Attempt>& attempt) {
   const auto end = [](int status, void* kept) {
     const std::unique_ptr<std::shared_ptr<Attempt>> mine(static_cast<std::shared_ptr<Attempt>*>(kept));
     const Attempt& its = **mine;
-    if (!its.entered || its.returned || its.owner != getpid()) return;
+    if (its.returned || its.owner != getpid()) return;
     [[maybe_unused]] const int flushed = std::fflush(nullptr);
     _exit(status);
   };
@@ -55,6 +55,7 @@ Status Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::
                      ids = std::move(ids)]() mutable {
     if (const CudaResult set = cuda->SetDevice(device); set != CudaResult::kSuccess) {
       attempt->cuda_problem = fmt::format("CUDA cannot use the GPU: {}", cuda->Explain(set));
+      attempt->returned = true;
       return;
     }
     attempt->entered = true;
@@ -62,7 +63,9 @@ Status Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::
     attempt->returned = true;
   };
   EndBeforeNccl(attempt);
-  return RunWithin(deadline, call, core.group.failure_fd());
+  Status made = RunWithin(deadline, call, core.group.failure_fd());
+  if (!made && made.error().code == Code::kSystem) attempt->returned = true;
+  return made;
 }
 
 constexpr std::string_view kRemedy =

@@ -146,7 +146,10 @@ NcclResult ComputingNccl::Init(NcclComm* comm, int size, int rank, std::vector<N
       return NcclResult::kRemoteError;
     }
     if (fabric_->fails_at_start.contains(rank_)) {
-      fabric_->changed.wait(lock, [this] { return fabric_->loses_a_peer_at_start.empty(); });
+      fabric_->changed.wait(lock, [this] {
+        return fabric_->loses_a_peer_at_start.empty() &&
+               fabric_->hanging >= static_cast<int>(fabric_->blocks_in_start.size());
+      });
       return NcclResult::kUnhandledCudaError;
     }
   }

@@ -78,6 +78,8 @@ void FakeFabric::Release() {
 }
 
 void FakeFabric::Hang(std::unique_lock<std::mutex>& lock) {
+  ++hanging;
+  changed.notify_all();
   changed.wait(lock, [this] { return released_; });
 }
 

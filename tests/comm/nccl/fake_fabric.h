@@ -67,7 +67,7 @@ class FakeFabric {
   std::function<void()> waits_for_abort;      // called by such a launch
   std::set<int> blocks_in_start;              // the call itself does not come back before Release
   std::map<int, std::string> draws_no_id;     // NCCL's last error
-  std::map<int, std::string> fails_at_start;  // the same; after those of loses_a_peer_at_start
+  std::map<int, std::string> fails_at_start;  // the same; after those that lose a peer or block
   std::set<int>
       loses_a_peer_at_start;     // its connection to another rank breaks; empty once they have returned
   std::set<int> hangs_in_abort;  // until Release
@@ -96,6 +96,7 @@ class FakeFabric {
   virtual NcclResult Leave(const FakeCall&, FakeCut&) { return NcclResult::kSuccess; }
   // With the mutex held.
   void Cut(FakeCut& cut);
+  int hanging = 0;
   // Waits for Release.
   void Hang(std::unique_lock<std::mutex>& lock);
 
