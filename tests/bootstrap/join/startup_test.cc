@@ -54,6 +54,7 @@ TEST(StartUp, OneRankOfANodeLogsTheWarningsOfItsConfiguration) {
     testing::internal::CaptureStderr();
     EXPECT_TRUE(StartUp(
         Live(Torchrun(rank, 4, local, 2, 1, 2) + "MUSTER_TIMEOUT_INIT=5s\nMUSTER_LOG_TIME=none\n"), {}));
+    FlushLog(Deadline::Never());
     return testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(logged(2, 0),

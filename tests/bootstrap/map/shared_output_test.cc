@@ -13,6 +13,7 @@
 #include <string>
 
 #include "bootstrap/map/attempt_directory.h"
+#include "comm/log/log.h"
 #include "tests/bootstrap/map/commands.h"
 #include "tests/comm/base/another_user.h"
 
@@ -136,6 +137,7 @@ TEST_F(SharedOutput, ALinkForFailuresIsNotFollowed) {
   EXPECT_TRUE(fs::exists(file));
   testing::internal::CaptureStderr();
   EXPECT_EQ(bad->MoveToFailed(), out + "/.attempts/run/b.1.5");
+  FlushLog(Deadline::Never());
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::EndsWith("cannot use " + out +
                                 "/.failed: the symbolic link \".failed\" belongs to user 54322" + kHint +

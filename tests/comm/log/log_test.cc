@@ -131,6 +131,7 @@ TEST_F(LogTest, AFileThatCannotBeOpenedIsNamedAndStderrIsUsed) {
   testing::internal::CaptureStderr();
   SetUpLog({LogLevel::kInfo, LogFormat::kText, "/proc/no-such-directory/x.log"});
   LogInfo("here");
+  FlushLog(Deadline::Never());
   EXPECT_EQ(
       testing::internal::GetCapturedStderr(),
       "muster: warning: log.file: cannot open /proc/no-such-directory/x.log: No such file or directory; "
@@ -142,6 +143,7 @@ TEST_F(LogTest, WhatADiskIsTooFullForGoesToStderr) {
   SetUpLog({LogLevel::kInfo, LogFormat::kText, "/dev/full"});
   LogInfo("one");
   LogInfo("two");
+  FlushLog(Deadline::Never());
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "muster: warning: log.file: cannot write /dev/full: No space left on device; these lines go to "
             "standard error\nmuster: one\nmuster: two\n");
@@ -152,6 +154,7 @@ TEST_F(LogTest, APipeThatNobodyReadsIsNotWaitedFor) {
   testing::internal::CaptureStderr();
   SetUpLog({LogLevel::kError, LogFormat::kJson, path});
   LogError("here");
+  FlushLog(Deadline::Never());
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, MatchesRegex("\\{.*\"level\":\"error\".*\"message\":\"here\"\\}\n"));
 }
@@ -160,6 +163,7 @@ TEST_F(LogTest, WithoutAFileItGoesToStderr) {
   SetUpLog({});
   testing::internal::CaptureStderr();
   LogInfo("here");
+  FlushLog(Deadline::Never());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "muster: here\n");
 }
 

@@ -76,6 +76,7 @@ TEST(LogTime, ATerminalGetsTheFormThatIsAskedFor) {
 std::string ElsewhereAfter(const std::function<void()>& write) {
   testing::internal::CaptureStderr();
   write();
+  FlushLog(Deadline::Never());
   return testing::internal::GetCapturedStderr();
 }
 

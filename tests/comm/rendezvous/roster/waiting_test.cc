@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/log/log.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::rendezvous {
@@ -37,6 +38,7 @@ TEST(WaitReporter, RewritesItsLineAndRemovesItAtTheEnd) {
     EXPECT_TRUE(loop.Until([&] { return asked == 1; }));
     EXPECT_GE(reporter.waited(), seconds(2));
   }
+  FlushLog(Deadline::Never());
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               MatchesRegex("\r\x1b\\[Kmuster: waiting 2.[0-9] s: 1/2 ranks\r\x1b\\[K"));
 }
@@ -48,6 +50,7 @@ TEST(WaitReporter, SaysNothingAboutAShortWait) {
     WaitReporter reporter(*loop, true, [] { return AwaitedRanks{"x", {}}; });
   }
   loop.Settle();
+  FlushLog(Deadline::Never());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
