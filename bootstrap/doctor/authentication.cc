@@ -80,7 +80,9 @@ Finding JudgeAuthentication(const AuthenticationFacts& facts, AuthMethod configu
     finding.health = Health::kProblem;
     finding.found = facts.munge.error().message;
     finding.cost = "groups of several nodes do not form";
-    finding.remedy = "start munged, or set a MUSTER_SECRET and rendezvous.auth: secret";
+    finding.remedy = facts.munge.error().hint;
+    if (finding.remedy.empty())
+      finding.remedy = "start munged, or set a MUSTER_SECRET and rendezvous.auth: secret";
     return finding;
   }
   if (!chosen) {

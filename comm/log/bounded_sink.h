@@ -1,6 +1,6 @@
-// The sink for a standard error that is no regular file. It writes log lines immediately if possible, else it waits for a moment, then
-// keeps them for the next line and for Flush; it drops and counts those for which there is no room. A reader
-// that has stopped (Ctrl-S, a full pipe) must not stop the heartbeats of the logging process.
+// The sink for a standard error that is no regular file. It writes log lines immediately if possible, else it waits for
+// a moment, then keeps them for the next line and for Flush; it drops and counts those for which there is no room. A
+// reader that has stopped (Ctrl-S, a full pipe) must not stop the heartbeats of the logging process.
 #pragma once
 
 #include <sys/types.h>

@@ -197,7 +197,7 @@ GpuFacts CheckGpu(const GpuToCheck& gpu, bool rates, Duration patience, int stop
   const Status ended = RunWithin(Deadline::After(patience), check, stop_fd);
   if (ended) return *found;
   facts.problem = ended.error().code == Code::kSystem
-                      ? ended.error().message
+                      ? ToString(ended.error())
                       : fmt::format("its checks did not end within {}", FormatDuration(patience));
   return facts;
 }

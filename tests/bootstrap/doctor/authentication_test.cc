@@ -23,6 +23,15 @@ TEST(JudgeAuthentication, MungeThatFailsIsAProblem) {
   EXPECT_EQ(finding.found, "munged is out");
 }
 
+// That of the failure, if it has one: munged may not be the cause.
+TEST(JudgeAuthentication, HasTheRemedyOfTheFailure) {
+  const Status failed = WithHint(Fail(Code::kSystem, "cannot start a thread"), "raise ulimit -u");
+  EXPECT_EQ(JudgeAuthentication(Facts(true, failed, false), AuthMethod::kAuto).remedy, "raise ulimit -u");
+  EXPECT_EQ(
+      JudgeAuthentication(Facts(true, Fail(Code::kSystem, "it is out"), false), AuthMethod::kAuto).remedy,
+      "start munged, or set a MUSTER_SECRET and rendezvous.auth: secret");
+}
+
 TEST(JudgeAuthentication, ASecretReplacesMunge) {
   EXPECT_EQ(JudgeAuthentication(Facts(false, {}, true), AuthMethod::kAuto).found,
             "MUSTER_SECRET; there is no munge");
