@@ -1,15 +1,17 @@
-// Bounds the log lines of rejected connections: a foreign process that connects in a loop must not fill the
-// log.
+// Bounds the log lines of rejected connections: foreign processes that connect in a loop must not fill the log,
+// whichever listeners they attack.
 //
-// In each minute the first kLoggedPerMinute rejections are logged; further ones are counted. The sum is one
-// line, written with the first rejection after that minute or when the RejectionLog ends. One for each
-// listener.
+// All listeners of a process share the limit. In each minute the first kLoggedPerMinute rejections are logged,
+// then one of each further listener, up to kMostPerMinute lines. Other rejections are counted for each listener.
+// One line has the sums. It is written with the first rejection after that minute, or when the process's last
+// RejectionLog ends. So no 60 s have more than 20 lines.
 //
-// Threads: those of its owner, one at a time. Nothing here blocks.
+// Threads: any. A line may wait for the log (log.h).
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -21,12 +23,12 @@ namespace muster {
 class RejectionLog {
  public:
   static constexpr uint64_t kLoggedPerMinute = 5;
+  static constexpr uint64_t kMostPerMinute = 9;
 
-  // `subject`: the rejected objects, in the plural ("data connections"), for the line with the sum.
+  // `subject`: the rejected objects, in the plural ("data connections"), for the line with the sums.
   explicit RejectionLog(std::string subject);
   RejectionLog(const RejectionLog&) = delete;
   RejectionLog& operator=(const RejectionLog&) = delete;
-  ~RejectionLog();
 
   // Logs `message` as the event "stranger", or counts it.
   void Add(LogLevel level, LogFields fields, std::string_view message, Clock::time_point now = Clock::now());
@@ -34,16 +36,12 @@ class RejectionLog {
            Clock::time_point now = Clock::now()) {
     Add(level, LogFields(fields.begin(), fields.size()), message, now);
   }
-  // Since the beginning, logged or not.
-  uint64_t count() const { return count_; }
 
  private:
-  void LogSum();
+  class Minute;
 
   const std::string subject_;
-  Clock::time_point minute_began_{};
-  uint64_t in_this_minute_ = 0;
-  uint64_t count_ = 0;
+  const std::shared_ptr<Minute> minute_;  // of the process: a log is one as well
 };
 
 }  // namespace muster

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <list>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "tests/comm/base/log_capture.h"
 
@@ -13,12 +16,13 @@ namespace {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
+using testing::Not;
 
 class RejectionLogTest : public testing::Test {
  protected:
-  void Reject(int times, Duration after = Duration::zero()) {
-    for (int i = 0; i < times; ++i)
-      rejections->Add(LogLevel::kWarning, {{"uid", 7}}, "rejected uid 7", begin + after);
+  void Reject(int times, Duration after = Duration::zero()) { Reject(*rejections, times, after); }
+  void Reject(RejectionLog& by, int times, Duration after = Duration::zero()) {
+    for (int i = 0; i < times; ++i) by.Add(LogLevel::kWarning, {{"uid", 7}}, "rejected uid 7", begin + after);
   }
   int64_t Lines() const {
     const std::string text = log.Text();
@@ -35,7 +39,6 @@ TEST_F(RejectionLogTest, TheFirstOfAMinuteAreLogged) {
   EXPECT_THAT(log.Text(), HasSubstr("rejected uid 7\n"));
   Reject(100'000);
   EXPECT_EQ(Lines(), 5);
-  EXPECT_EQ(rejections->count(), 100'001u);
 }
 
 TEST_F(RejectionLogTest, TheRestIsOneLineAMinuteLater) {
@@ -56,6 +59,64 @@ TEST_F(RejectionLogTest, NoSumWhereAllWereLogged) {
   Reject(1, seconds(61));
   rejections.reset();
   EXPECT_EQ(Lines(), 6);
+}
+
+// As many as a process has, and one more.
+class SeveralListeners : public RejectionLogTest {
+ protected:
+  SeveralListeners() {
+    rejections.reset();
+    for (const char* subject : {"doors", "gates", "hatches", "locks", "ports", "windows"})
+      listeners.emplace_back(subject);
+  }
+  std::list<RejectionLog> listeners;
+};
+
+TEST_F(SeveralListeners, AllAtOnceWriteTwentyLinesAMinuteInAll) {
+  std::vector<int64_t> lines = {0};
+  for (int second = 0; second < 200; ++second) {
+    for (RejectionLog& listener : listeners) Reject(listener, 50, seconds(second));
+    lines.push_back(Lines());
+  }
+  listeners.clear();
+  lines.push_back(Lines());
+  for (size_t end = 60; end < lines.size(); ++end)
+    EXPECT_LE(lines[end] - lines[end - 60], 20) << "at " << end << " s";
+}
+
+TEST_F(SeveralListeners, TheSumNamesEachWithItsCount) {
+  Reject(listeners.front(), 5);
+  Reject(listeners.back(), 8);
+  Reject(*std::next(listeners.begin()), 1);
+  listeners.pop_front();
+  EXPECT_THAT(log.Text(), Not(HasSubstr("more")));
+  Reject(listeners.back(), 1, seconds(60));
+  EXPECT_THAT(log.Text(), HasSubstr("rejected 7 more windows (not logged one by one)\n"));
+  for (RejectionLog& listener : listeners) Reject(listener, 10, seconds(60));
+  listeners.clear();
+  EXPECT_THAT(log.Text(), HasSubstr("rejected 6 more gates, 9 more hatches, 9 more locks, 9 more ports, "
+                                    "10 more windows (not logged one by one)\n"));
+}
+
+// A flood at one listener does not hide the first rejection at another.
+TEST_F(SeveralListeners, TheFirstOfEachOfFiveIsLogged) {
+  Reject(listeners.front(), 1000);
+  listeners.pop_front();
+  for (RejectionLog& listener : listeners) {
+    const int64_t before = Lines();
+    Reject(listener, 1000);
+    EXPECT_EQ(Lines() - before, &listener == &listeners.back() ? 0 : 1);
+  }
+}
+
+TEST_F(SeveralListeners, CountOnSeveralThreads) {
+  std::vector<std::thread> threads;
+  for (RejectionLog& listener : listeners) threads.emplace_back([&] { Reject(listener, 1000); });
+  for (std::thread& thread : threads) thread.join();
+  const int64_t singly = Lines();
+  EXPECT_LE(singly, 9);
+  listeners.clear();
+  EXPECT_EQ(Lines(), singly + 1);
 }
 
 }  // namespace

@@ -218,27 +218,13 @@ TEST_F(AdoptionServerTest, AProgramWithoutVersionsIsNotLeftWaiting) {
   EXPECT_THAT(log.Text(), HasSubstr("did not send its versions, this supervisor has muster "));
 }
 
-// Each of the three reasons is a few lines, then the number of the others.
-TEST_F(AdoptionServerTest, RefusedProgramsAreAFewLines) {
-  constexpr int kPrograms = 50;
-  const std::string name = fmt::format("pid {}", getpid());
-  const Versions ours;
-  const Versions theirs{98, 99, "9.9.0"};
-  struct Row {
-    uid_t uid;
-    Bytes first_frame;
-    std::string said;
-  };
-  for (const Row& row : {
-           Row{getuid() + 1, {}, fmt::format(" of uid {}", getuid())},
-           Row{getuid(), Encode(theirs),
-               ": " + ToString(CommonVersion({"this supervisor", ours}, {name, theirs}).error())},
-           Row{getuid(), EncodeAdopt(0),
-               fmt::format(": {} did not send its versions, this supervisor has muster {}", name,
-                           ours.release)},
-       }) {
+class RefusedPrograms : public AdoptionServerTest {
+ protected:
+  // Five lines of this end, then the number of the others.
+  void AreAFewLines(uid_t uid, const Bytes& first_frame, const std::string& said) {
+    constexpr int kPrograms = 50;
     const LogCapture log;
-    auto server = AdoptionServer::Open(*loop, group[0].plane(), {row.uid, "", ""}, [](int, pid_t) {});
+    auto server = AdoptionServer::Open(*loop, group[0].plane(), {uid, "", ""}, [](int, pid_t) {});
     ASSERT_TRUE(server);
     std::vector<std::unique_ptr<net::FrameStream>> programs;
     int answered = 0;
@@ -247,16 +233,38 @@ TEST_F(AdoptionServerTest, RefusedProgramsAreAFewLines) {
       ASSERT_TRUE(fd);
       programs.push_back(std::make_unique<net::FrameStream>(*loop, *std::move(fd), kLongestMessage));
       programs.back()->Start([&](ByteView) { ++answered; }, [&](const Error&) { ++answered; });
-      if (!row.first_frame.empty()) programs.back()->Send(row.first_frame);
+      if (!first_frame.empty()) programs.back()->Send(first_frame);
     }
     ASSERT_TRUE(loop.Until([&] { return answered == kPrograms; }));
-    server->reset();
     std::string expected;
-    for (int i = 0; i < 5; ++i) expected += "muster: warning: refused a program" + row.said + "\n";
-    EXPECT_EQ(
-        log.Text(),
-        expected + "muster: warning: rejected 45 more connections of programs (not logged one by one)\n");
+    for (int i = 0; i < 5; ++i) expected += "muster: warning: refused a program" + said + "\n";
+    EXPECT_EQ(log.Text(), expected);
+    // The sum is written when no listener of the process is left.
+    server->reset();
+    servers.clear();
+    for (const size_t rank : {size_t{0}, size_t{1}}) group.Kill(rank);
+    EXPECT_THAT(log.Text(),
+                testing::EndsWith("muster: warning: rejected 45 more connections of programs (not "
+                                  "logged one by one)\n"));
   }
+  const std::string name = fmt::format("pid {}", getpid());
+  const Versions ours{};
+};
+
+TEST_F(RefusedPrograms, OfAnotherUserAreAFewLines) {
+  AreAFewLines(getuid() + 1, {}, fmt::format(" of uid {}", getuid()));
+}
+
+TEST_F(RefusedPrograms, OfAnotherVersionAreAFewLines) {
+  const Versions theirs{98, 99, "9.9.0"};
+  AreAFewLines(getuid(), Encode(theirs),
+               ": " + ToString(CommonVersion({"this supervisor", ours}, {name, theirs}).error()));
+}
+
+TEST_F(RefusedPrograms, WithoutVersionsAreAFewLines) {
+  AreAFewLines(
+      getuid(), EncodeAdopt(0),
+      fmt::format(": {} did not send its versions, this supervisor has muster {}", name, ours.release));
 }
 
 TEST_F(AdoptionServerTest, WithoutASupervisorItSaysSo) {
