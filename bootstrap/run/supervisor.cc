@@ -423,13 +423,14 @@ void Supervisor::OnFailure(const rendezvous::Failure& failure) {
                   maps = plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>()] {
     reporter_.Failed(*verdict_.failure(), received, maps);
   };
-  if (programs_->written()) LogFailure();
-  if (log_failure_) loop_->After(kOutputWithin, [this] { LogFailure(); });
   if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {
     lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
   }
   if (server_) server_->Announce(failure);
   if (plan_.config.run.stop_on_failure) ender_->EndRest();
+  // The log may be on a file system that stalls: the programs end before it is written.
+  if (programs_->written()) LogFailure();
+  if (log_failure_) loop_->After(kOutputWithin, [this] { LogFailure(); });
   CheckDone();
 }
 

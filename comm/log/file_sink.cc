@@ -141,7 +141,7 @@ FileSink::FileSink(UniqueFd file, std::string_view name, Failed failed,
                    std::string (*complain)(std::string_view))
     : shared_(std::make_shared<Shared>(std::move(file), name, failed == Failed::kRetry, complain)) {
   struct stat status {};
-  may_stall_ = fstat(shared_->file.get(), &status) == 0 && S_ISREG(status.st_mode);
+  if (fstat(shared_->file.get(), &status) == 0 && S_ISREG(status.st_mode)) number_ = status.st_ino;
 }
 
 FileSink::~FileSink() {
@@ -154,7 +154,7 @@ FileSink::~FileSink() {
 }
 
 bool FileSink::HasThread() {
-  if (!may_stall_) return false;
+  if (number_ == 0) return false;  // it does not stall
   if (depth_ < 0 && StartDetachedThread([shared = shared_] { shared->Work(); })) depth_ = ForkDepth();
   return depth_ == ForkDepth();
 }

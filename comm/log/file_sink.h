@@ -7,6 +7,7 @@
 // fork(2), which does not have the thread, and if the system has none to give, the caller writes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,6 +45,8 @@ class FileSink {
   // At the end of a process: waits for the kept lines, at most until the deadline. They are lost 1 s after the first such
   // call. With an expired deadline this waits for nothing.
   std::vector<Lost> Flush(Deadline deadline);
+  // The inode number when the sink was made; 0: no regular file.
+  uint64_t number() const { return number_; }
 
  private:
   struct Shared;
@@ -51,7 +54,7 @@ class FileSink {
   bool HasThread();
 
   const std::shared_ptr<Shared> shared_;
-  bool may_stall_ = false;
+  uint64_t number_ = 0;
   int depth_ = -1;  // ForkDepth() of the process that has the thread
 };
 

@@ -95,17 +95,22 @@ std::string ComplaintLine(std::string_view sentence) {
 void FlushAtExit();
 void FlushBeforeExit() { [[maybe_unused]] static const int added = std::atexit(FlushAtExit); }
 
-// A stalled file system may block fstat as well: it is called until standard error is a regular file, and not for each line.
-// The descriptor itself is written: so the offset stays that of the processes that share it.
-void WriteToStandardError(LogState& state, std::string line) {
+// Null if standard error is no regular file. A stalled file system may block fstat as well: it is called until there is
+// such a file, and not for each line. The descriptor itself is written: so the offset stays that of the processes that
+// share it.
+FileSink* ErrorFile(LogState& state) {
   struct stat status {};
   if (!state.error_file && fstat(STDERR_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
     state.error_file = std::make_unique<FileSink>(UniqueFd(STDERR_FILENO), "standard error",
                                                   FileSink::Failed::kRetry, ComplaintLine);
     FlushBeforeExit();
   }
-  if (!state.error_file) return state.standard_error.Write(line);
-  state.error_file->Write(std::move(line));
+  return state.error_file.get();
+}
+
+void WriteToStandardError(LogState& state, std::string line) {
+  if (FileSink* file = ErrorFile(state)) return void(file->Write(std::move(line)));
+  state.standard_error.Write(line);
 }
 
 // A line that the file does not take goes to standard error. A line with the reason precedes it, once for each beginning
@@ -167,9 +172,8 @@ void SetLogTime(LogTime form, const LogOptions& options) {
 uint64_t LogFileNumber() {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  struct stat status {};
-  const int failed = state.path ? stat(state.path->c_str(), &status) : fstat(STDERR_FILENO, &status);
-  return failed == 0 && S_ISREG(status.st_mode) ? status.st_ino : 0;
+  const FileSink* file = state.file ? state.file.get() : ErrorFile(state);
+  return file == nullptr ? 0 : file->number();
 }
 
 void SetLogSubject(LogSubject subject) {

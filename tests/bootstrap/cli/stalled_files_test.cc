@@ -117,6 +117,13 @@ TEST_F(StalledFiles, OfRunExpectThatAreNotExaminedWithinAMinuteEndTheRun) {
   }
 }
 
+TEST_F(StalledFiles, OfTheLogDoNotDelayTheEndOfTheProgramsAfterAFailure) {
+  Stall("/muster.log");
+  Launched muster({"launch", "-n", "2", "--set", "log.file=@/muster.log", "--", "sh", "-c",
+                   "test $RANK = 1 || exit 3; exec sleep 300"});
+  EXPECT_EQ(muster.Wait(), 3) << muster.Err();
+}
+
 TEST_F(StalledFiles, OfTheReportAreExaminedBesideTheLoop) {
   Stall("report.json");
   Launched muster({"launch", "-n", "2", "--report", "@/report.json", "--", "sh", "-c", ": >@/ran.$RANK"});

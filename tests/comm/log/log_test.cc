@@ -71,6 +71,14 @@ TEST_F(LogTest, TheFileHasANumberThatAllWhoShareItSee) {
   EXPECT_EQ(LogFileNumber(), 0u) << "no regular file";
 }
 
+// A stalled file system blocks the search for a path.
+TEST_F(LogTest, TheNumberOfTheFileIsThatOfTheOpenFile) {
+  Start(LogLevel::kInfo, LogFormat::kText);
+  const uint64_t number = LogFileNumber();
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_EQ(LogFileNumber(), number);
+}
+
 TEST_F(LogTest, WhatIsBelowTheLevelIsNotWritten) {
   Start(LogLevel::kWarning, LogFormat::kText);
   EXPECT_FALSE(LogEnabled(LogLevel::kInfo));
