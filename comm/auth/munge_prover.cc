@@ -46,53 +46,30 @@ class MungeProver final : public Prover {
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return options_->psk ? options_->psk->view() : ByteView(); }
 
-  void Make(Role role, ByteView transcript_hash, std::function<void(Result<Bytes>)> done) override {
-    Submit(nullptr, MakeJob(role, transcript_hash, std::move(done)));
+  Pending Make(const std::string& source, Role role, ByteView transcript_hash,
+               std::function<void(Result<Bytes>)> done) override {
+    const auto result = std::make_shared<Result<Bytes>>(NotRun());
+    return worker_.RunFor(
+        &source,
+        [result, options = options_, payload = PayloadOf(role, transcript_hash)] {
+          *result = MakeCredential(*options, payload);
+        },
+        [result, done = std::move(done)] { done(std::move(*result)); });
   }
-  void Check(Role peer_role, ByteView transcript_hash, ByteView proof,
-             std::function<void(Status)> done) override {
-    Submit(nullptr, CheckJob(peer_role, transcript_hash, proof, std::move(done)));
-  }
-  Pending MakeFor(const std::string& source, Role role, ByteView transcript_hash,
-                  std::function<void(Result<Bytes>)> done) override {
-    return Submit(&source, MakeJob(role, transcript_hash, std::move(done)));
-  }
-  Pending CheckFor(const std::string& source, Role peer_role, ByteView transcript_hash, ByteView proof,
-                   std::function<void(Status)> done) override {
-    return Submit(&source, CheckJob(peer_role, transcript_hash, proof, std::move(done)));
+
+  Pending Check(const std::string& source, Role peer_role, ByteView transcript_hash, ByteView proof,
+                std::function<void(Status)> done) override {
+    const auto result = std::make_shared<Status>(NotRun());
+    return worker_.RunFor(
+        &source,
+        [result, options = options_, payload = PayloadOf(peer_role, transcript_hash),
+         credential = Bytes(proof.begin(), proof.end())] {
+          *result = CheckCredential(*options, payload, credential);
+        },
+        [result, done = std::move(done)] { done(std::move(*result)); });
   }
 
  private:
-  struct Job {
-    std::function<void()> blocking;
-    std::function<void()> done;
-  };
-
-  Job MakeJob(Role role, ByteView transcript_hash, std::function<void(Result<Bytes>)> done) const {
-    const auto result = std::make_shared<Result<Bytes>>(NotRun());
-    return {[result, options = options_, payload = PayloadOf(role, transcript_hash)] {
-              *result = MakeCredential(*options, payload);
-            },
-            [result, done = std::move(done)] { done(std::move(*result)); }};
-  }
-
-  Job CheckJob(Role peer_role, ByteView transcript_hash, ByteView proof,
-               std::function<void(Status)> done) const {
-    const auto result = std::make_shared<Status>(NotRun());
-    return {[result, options = options_, payload = PayloadOf(peer_role, transcript_hash),
-             credential = Bytes(proof.begin(), proof.end())] {
-              *result = CheckCredential(*options, payload, credential);
-            },
-            [result, done = std::move(done)] { done(std::move(*result)); }};
-  }
-
-  // Without a source it cannot be withdrawn.
-  Pending Submit(const std::string* source, Job job) {
-    if (source != nullptr) return worker_.RunFor(*source, std::move(job.blocking), std::move(job.done));
-    worker_.Run(std::move(job.blocking), std::move(job.done));
-    return nullptr;
-  }
-
   std::shared_ptr<const MungeProverOptions> options_;
   BlockingWorker& worker_;
 };

@@ -15,14 +15,17 @@ class EmptyProver final : public Prover {
   AuthMethod method() const override { return method_; }
   ByteView psk() const override { return psk_ ? psk_->view() : ByteView(); }
 
-  void Make(Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
+  Pending Make(const std::string&, Role, ByteView, std::function<void(Result<Bytes>)> done) override {
+    done(Bytes());
+    return nullptr;
+  }
 
-  void Check(Role, ByteView, ByteView proof, std::function<void(Status)> done) override {
-    if (!proof.empty()) {
-      return done(Fail(Code::kAuthentication, "a proof of {} bytes came where auth {} has none", proof.size(),
-                       AuthMethodName(method_)));
-    }
-    done({});
+  Pending Check(const std::string&, Role, ByteView, ByteView proof,
+                std::function<void(Status)> done) override {
+    done(proof.empty() ? Status()
+                       : Fail(Code::kAuthentication, "a proof of {} bytes came where auth {} has none",
+                              proof.size(), AuthMethodName(method_)));
+    return nullptr;
   }
 
  private:

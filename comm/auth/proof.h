@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "comm/auth/secret.h"
 #include "comm/base/bytes.h"
@@ -33,8 +32,13 @@ std::string_view AuthMethodName(AuthMethod method);
 // One Prover serves any number of handshakes; it must outlive them. Used from one thread. `done` is called on
 // that thread, at most once, either before Make/Check return or later; a caller that may be gone by then
 // guards itself. The views given to Make and Check are good only until these return.
+//
+// If an answer takes a while, `source` (the peer's host) has its turn among all sources, and destroying the result withdraws
+// the question; null: it is answered, or cannot be withdrawn.
 class Prover {
  public:
+  using Pending = std::shared_ptr<void>;
+
   Prover() = default;
   Prover(const Prover&) = delete;
   Prover& operator=(const Prover&) = delete;
@@ -46,26 +50,12 @@ class Prover {
   virtual ByteView psk() const = 0;
 
   // This side's proof, as `role`. Error: kAuthentication, this node's own fault (munged is not running).
-  virtual void Make(Role role, ByteView transcript_hash, std::function<void(Result<Bytes>)> done) = 0;
+  virtual Pending Make(const std::string& source, Role role, ByteView transcript_hash,
+                       std::function<void(Result<Bytes>)> done) = 0;
   // Checks that `proof` is the one of the side `peer_role` for this transcript. Error: kAuthentication, with
   // the reason.
-  virtual void Check(Role peer_role, ByteView transcript_hash, ByteView proof,
-                     std::function<void(Status)> done) = 0;
-
-  // The same for one of many peers. If the answer takes a while, `source` (the peer's host) has its turn
-  // among all sources, and destroying the result withdraws the question; null: it is answered, or cannot be
-  // withdrawn.
-  using Pending = std::shared_ptr<void>;
-  virtual Pending MakeFor([[maybe_unused]] const std::string& source, Role role, ByteView transcript_hash,
-                          std::function<void(Result<Bytes>)> done) {
-    Make(role, transcript_hash, std::move(done));
-    return nullptr;
-  }
-  virtual Pending CheckFor([[maybe_unused]] const std::string& source, Role peer_role,
-                           ByteView transcript_hash, ByteView proof, std::function<void(Status)> done) {
-    Check(peer_role, transcript_hash, proof, std::move(done));
-    return nullptr;
-  }
+  virtual Pending Check(const std::string& source, Role peer_role, ByteView transcript_hash, ByteView proof,
+                        std::function<void(Status)> done) = 0;
 };
 
 std::unique_ptr<Prover> MakeNoneProver();

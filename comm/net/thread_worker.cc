@@ -87,25 +87,17 @@ ThreadWorker::~ThreadWorker() {
   shared_->changed.notify_all();
 }
 
-void ThreadWorker::Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) {
-  Submit("", std::move(blocking_job), std::move(done_on_loop));
-}
-
-ThreadWorker::Pending ThreadWorker::RunFor(const std::string& source, std::function<void()> blocking_job,
+// Without a thread the call blocks the loop itself, which is better than no call.
+ThreadWorker::Pending ThreadWorker::RunFor(const std::string* source, std::function<void()> blocking_job,
                                            std::function<void()> done_on_loop) {
-  const uint64_t number = Submit(source, std::move(blocking_job), std::move(done_on_loop));
-  return number == 0 ? nullptr : std::make_shared<Ticket>(shared_, source, number);
-}
-
-// Its number; 0: it ran immediately. Without a thread the call blocks the loop itself, which is better than
-// no call.
-uint64_t ThreadWorker::Submit(const std::string& source, std::function<void()> blocking_job,
-                              std::function<void()> done_on_loop) {
   Shared::Job job{0, std::move(blocking_job), std::move(done_on_loop)};
   if (!started_) started_ = StartDetachedThread([shared = shared_] { Shared::Work(shared); }).has_value();
-  if (started_) return shared_->Add(source, std::move(job));
-  Shared::DoJob(shared_, std::move(job));
-  return 0;
+  if (!started_) {
+    Shared::DoJob(shared_, std::move(job));
+    return nullptr;
+  }
+  const uint64_t number = shared_->Add(source == nullptr ? "" : *source, std::move(job));
+  return source == nullptr ? nullptr : std::make_shared<Ticket>(shared_, *source, number);
 }
 
 }  // namespace muster::net

@@ -17,15 +17,12 @@ class ThreadWorker : public BlockingWorker {
   explicit ThreadWorker(std::shared_ptr<Mailbox> mailbox);
   ~ThreadWorker() override;
 
-  void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) override;
-  Pending RunFor(const std::string& source, std::function<void()> blocking_job,
+  Pending RunFor(const std::string* source, std::function<void()> blocking_job,
                  std::function<void()> done_on_loop) override;
 
  private:
   struct Shared;
   struct Ticket;
-  uint64_t Submit(const std::string& source, std::function<void()> blocking_job,
-                  std::function<void()> done_on_loop);
 
   std::shared_ptr<Shared> shared_;
   bool started_ = false;

@@ -53,7 +53,7 @@ bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key,
 void HandshakeMachine::MakeProof(std::function<void(Bytes)> next) {
   proving_ = true;
   const auto keep = shared_from_this();
-  Prover::Pending pending = prover_.MakeFor(
+  Prover::Pending pending = prover_.Make(
       params_.source, params_.role, transcript_,
       [weak = weak_from_this(), next = std::move(next)](Result<Bytes> proof) {
         const auto self = weak.lock();
@@ -76,14 +76,13 @@ void HandshakeMachine::CheckProof(ByteView proof, std::function<void(Status)> ne
   const Role peer_role = params_.role == Role::kClient ? Role::kServer : Role::kClient;
   proving_ = true;
   const auto keep = shared_from_this();
-  Prover::Pending pending =
-      prover_.CheckFor(params_.source, peer_role, transcript_, proof,
-                       [weak = weak_from_this(), next = std::move(next)](Status status) {
-                         const auto self = weak.lock();
-                         if (!self || self->over_) return;
-                         self->proving_ = false;
-                         next(std::move(status));
-                       });
+  Prover::Pending pending = prover_.Check(params_.source, peer_role, transcript_, proof,
+                                          [weak = weak_from_this(), next = std::move(next)](Status status) {
+                                            const auto self = weak.lock();
+                                            if (!self || self->over_) return;
+                                            self->proving_ = false;
+                                            next(std::move(status));
+                                          });
   // Null if it was answered meanwhile: the next question may be under way already.
   if (pending && !over_) pending_ = std::move(pending);
 }

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "comm/system/blocking_worker.h"
@@ -11,16 +12,20 @@ namespace muster::auth {
 
 class InlineWorker final : public BlockingWorker {
  public:
-  void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) override {
+  Pending RunFor(const std::string*, std::function<void()> blocking_job,
+                 std::function<void()> done_on_loop) override {
     blocking_job();
     done_on_loop();
+    return nullptr;
   }
 };
 
 class HeldWorker final : public BlockingWorker {
  public:
-  void Run(std::function<void()> blocking_job, std::function<void()> done_on_loop) override {
+  Pending RunFor(const std::string*, std::function<void()> blocking_job,
+                 std::function<void()> done_on_loop) override {
     held_.emplace_back(std::move(blocking_job), std::move(done_on_loop));
+    return nullptr;
   }
   size_t held() const { return held_.size(); }
   void RunNext() {

@@ -21,12 +21,12 @@ class MungeProverTest : public testing::Test {
 
   static Result<Bytes> Make(Prover& prover, Role role) {
     Result<Bytes> result = Fail(Code::kInternal, "not called");
-    prover.Make(role, AsBytes("transcript"), [&](Result<Bytes> made) { result = std::move(made); });
+    prover.Make("", role, AsBytes("transcript"), [&](Result<Bytes> made) { result = std::move(made); });
     return result;
   }
   static Status Check(Prover& prover, Role peer_role, std::string_view transcript = "transcript") {
     Status result = Fail(Code::kInternal, "not called");
-    prover.Check(peer_role, AsBytes(transcript), AsBytes("MUNGE:fake:"),
+    prover.Check("", peer_role, AsBytes(transcript), AsBytes("MUNGE:fake:"),
                  [&](Status status) { result = std::move(status); });
     return result;
   }
@@ -113,8 +113,8 @@ TEST_F(MungeProverTest, AJobOutlivesTheProver) {
   std::optional<Status> checked;
   {
     const auto gone = MakeMungeProver(Options(), held);
-    gone->Make(Role::kServer, Bytes{1, 2, 3}, [&](Result<Bytes> result) { made = std::move(result); });
-    gone->Check(Role::kServer, Bytes{1, 2, 3}, Bytes{'x'},
+    gone->Make("", Role::kServer, Bytes{1, 2, 3}, [&](Result<Bytes> result) { made = std::move(result); });
+    gone->Check("", Role::kServer, Bytes{1, 2, 3}, Bytes{'x'},
                 [&](Status result) { checked = std::move(result); });
   }
   ASSERT_EQ(held.held(), 2U);
@@ -131,7 +131,10 @@ TEST_F(MungeProverTest, AJobThatWasNotRunProvesNothing) {
   // A worker that answers without having worked.
   class Lazy final : public BlockingWorker {
    public:
-    void Run(std::function<void()>, std::function<void()> done_on_loop) override { done_on_loop(); }
+    Pending RunFor(const std::string*, std::function<void()>, std::function<void()> done_on_loop) override {
+      done_on_loop();
+      return nullptr;
+    }
   } lazy;
   const auto idle = MakeMungeProver(Options(), lazy);
   EXPECT_FALSE(Make(*idle, Role::kClient));

@@ -22,15 +22,16 @@ TEST(EmptyProof, IsEmptyAndNothingElseIsTaken) {
   const auto with_secret = MakeSecretProver(*secret);
   for (Prover* prover : {none.get(), with_secret.get()}) {
     std::optional<Result<Bytes>> made;
-    prover->Make(Role::kClient, AsBytes("transcript"), [&](Result<Bytes> proof) { made = std::move(proof); });
+    prover->Make("", Role::kClient, AsBytes("transcript"),
+                 [&](Result<Bytes> proof) { made = std::move(proof); });
     ASSERT_TRUE(made && *made);
     EXPECT_TRUE((*made)->empty());
     std::optional<Status> checked;
-    prover->Check(Role::kServer, AsBytes("transcript"), {},
+    prover->Check("", Role::kServer, AsBytes("transcript"), {},
                   [&](Status status) { checked = std::move(status); });
     ASSERT_TRUE(checked);
     EXPECT_TRUE(*checked);
-    prover->Check(Role::kServer, AsBytes("transcript"), AsBytes("x"),
+    prover->Check("", Role::kServer, AsBytes("transcript"), AsBytes("x"),
                   [&](Status status) { checked = std::move(status); });
     ASSERT_FALSE(*checked);
     EXPECT_EQ(checked->error().code, Code::kAuthentication);

@@ -10,14 +10,17 @@ class TicketProver final : public Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(Role role, ByteView transcript_hash, std::function<void(Result<Bytes>)> done) override {
+  Pending Make(const std::string&, Role role, ByteView transcript_hash,
+               std::function<void(Result<Bytes>)> done) override {
     const Digest ticket = Ticket(role, transcript_hash);
     done(Bytes(ticket.begin(), ticket.end()));
+    return nullptr;
   }
-  void Check(Role peer_role, ByteView transcript_hash, ByteView proof,
-             std::function<void(Status)> done) override {
-    if (EqualInConstantTime(proof, Ticket(peer_role, transcript_hash))) return done({});
-    done(Fail(Code::kAuthentication, "a ticket for another handshake"));
+  Pending Check(const std::string&, Role peer_role, ByteView transcript_hash, ByteView proof,
+                std::function<void(Status)> done) override {
+    const bool right = EqualInConstantTime(proof, Ticket(peer_role, transcript_hash));
+    done(right ? Status() : Fail(Code::kAuthentication, "a ticket for another handshake"));
+    return nullptr;
   }
 
  private:

@@ -53,7 +53,7 @@ class HeldThreadWorker : public testing::Test {
   }
   BlockingWorker::Pending Submit(const std::string& source, int number) {
     return worker.RunFor(
-        source, [worked = worked, number] { worked->push_back(number); }, [this] { ++answered; });
+        &source, [worked = worked, number] { worked->push_back(number); }, [this] { ++answered; });
   }
   void Go() { go->set_value(); }
 
@@ -94,8 +94,9 @@ TEST(ThreadWorker, AJobMayBeCancelledAfterTheWorkerHasGone) {
   BlockingWorker::Pending pending;
   {
     ThreadWorker worker(loop->mailbox());
+    const std::string source = "a source";
     pending = worker.RunFor(
-        "a source", [] {}, [] {});
+        &source, [] {}, [] {});
   }
   pending.reset();
 }

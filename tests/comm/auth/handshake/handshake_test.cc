@@ -32,10 +32,15 @@ class SlowProver final : public Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(Role, ByteView, std::function<void(Result<Bytes>)> done) override { made = std::move(done); }
-  void Check(Role, ByteView, ByteView proof, std::function<void(Status)> done) override {
+  Pending Make(const std::string&, Role, ByteView, std::function<void(Result<Bytes>)> done) override {
+    made = std::move(done);
+    return nullptr;
+  }
+  Pending Check(const std::string&, Role, ByteView, ByteView proof,
+                std::function<void(Status)> done) override {
     seen.assign(proof.begin(), proof.end());
     checked = std::move(done);
+    return nullptr;
   }
 
   std::function<void(Result<Bytes>)> made;
@@ -421,8 +426,14 @@ TEST(Handshake, AProofWhereNoneIsDueIsRefused) {
    public:
     AuthMethod method() const override { return AuthMethod::kNone; }
     ByteView psk() const override { return {}; }
-    void Make(Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes{1, 2}); }
-    void Check(Role, ByteView, ByteView, std::function<void(Status)> done) override { done({}); }
+    Pending Make(const std::string&, Role, ByteView, std::function<void(Result<Bytes>)> done) override {
+      done(Bytes{1, 2});
+      return nullptr;
+    }
+    Pending Check(const std::string&, Role, ByteView, ByteView, std::function<void(Status)> done) override {
+      done({});
+      return nullptr;
+    }
   } talkative;
   const auto none = MakeNoneProver();
   HandshakePair pair(*none, talkative);

@@ -247,8 +247,12 @@ class HangingProver final : public auth::Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)>) override {}
-  void Check(auth::Role, ByteView, ByteView, std::function<void(Status)>) override {}
+  Pending Make(const std::string&, auth::Role, ByteView, std::function<void(Result<Bytes>)>) override {
+    return nullptr;
+  }
+  Pending Check(const std::string&, auth::Role, ByteView, ByteView, std::function<void(Status)>) override {
+    return nullptr;
+  }
 };
 
 // Makes a proof, and hangs over the peer's.
@@ -256,8 +260,13 @@ class HalfHangingProver final : public auth::Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
-  void Check(auth::Role, ByteView, ByteView, std::function<void(Status)>) override {}
+  Pending Make(const std::string&, auth::Role, ByteView, std::function<void(Result<Bytes>)> done) override {
+    done(Bytes());
+    return nullptr;
+  }
+  Pending Check(const std::string&, auth::Role, ByteView, ByteView, std::function<void(Status)>) override {
+    return nullptr;
+  }
 };
 
 TEST_F(AuthenticatingAcceptorTest, AMungedThatHangsIsNamedByTheNodeWhereItHangs) {

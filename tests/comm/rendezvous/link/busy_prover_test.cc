@@ -24,14 +24,12 @@ class QueueProver final : public auth::Prover {
   };
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)>) override { FAIL(); }
-  void Check(auth::Role, ByteView, ByteView, std::function<void(Status)>) override { FAIL(); }
-  Pending MakeFor(const std::string& source, auth::Role, ByteView,
-                  std::function<void(Result<Bytes>)> done) override {
+  Pending Make(const std::string& source, auth::Role, ByteView,
+               std::function<void(Result<Bytes>)> done) override {
     return Ask(source, [done = std::move(done)] { done(Bytes()); });
   }
-  Pending CheckFor(const std::string& source, auth::Role, ByteView, ByteView,
-                   std::function<void(Status)> done) override {
+  Pending Check(const std::string& source, auth::Role, ByteView, ByteView,
+                std::function<void(Status)> done) override {
     return Ask(source, [done = std::move(done)] { done({}); });
   }
   std::vector<Question> questions;

@@ -20,11 +20,19 @@ class RefusingProver final : public auth::Prover {
  public:
   AuthMethod method() const override { return AuthMethod::kMunge; }
   ByteView psk() const override { return {}; }
-  void Make(auth::Role, ByteView, std::function<void(Result<Bytes>)> done) override { done(Bytes()); }
-  void Check(auth::Role peer_role, ByteView, ByteView, std::function<void(Status)> done) override {
-    if (peer_role == auth::Role::kServer) return done({});
-    done(WithHint(Fail(Code::kAuthentication, "by its munge credential it runs as uid 7, this rank as 8"),
-                  "one user"));
+  Pending Make(const std::string&, auth::Role, ByteView, std::function<void(Result<Bytes>)> done) override {
+    done(Bytes());
+    return nullptr;
+  }
+  Pending Check(const std::string&, auth::Role peer_role, ByteView, ByteView,
+                std::function<void(Status)> done) override {
+    if (peer_role == auth::Role::kServer) {
+      done({});
+    } else {
+      done(WithHint(Fail(Code::kAuthentication, "by its munge credential it runs as uid 7, this rank as 8"),
+                    "one user"));
+    }
+    return nullptr;
   }
 };
 

@@ -62,7 +62,7 @@ class Insider {
   // A proof that holds, so that the verdict behind it is tested.
   Bytes OwnProof() {
     Bytes own;
-    prover_.Make(role_, transcript_, [&own](Result<Bytes> made) { own = *std::move(made); });
+    prover_.Make("", role_, transcript_, [&own](Result<Bytes> made) { own = *std::move(made); });
     return own;
   }
 
