@@ -65,10 +65,7 @@ Console::Console(Params params, UniqueFd fd) : params_(std::move(params)) {
   fd_ = std::make_shared<const UniqueFd>(std::move(fd));
 }
 
-Console::~Console() {
-  Watch(false);
-  params_.loop.Cancel(patience_timer_);
-}
+Console::~Console() { Watch(false); }
 
 size_t Console::queued() const {
   return pending_.size() - written_ + (in_flight_ ? in_flight_->bytes.size() : 0);
@@ -165,10 +162,9 @@ void Console::Watch(bool on) {
 
 void Console::KeepPatience(bool moved) {
   if (params_.patience == Duration::zero()) return;
-  if (moved || idle()) params_.loop.Cancel(std::exchange(patience_timer_, 0));
-  if (idle() || patience_timer_ != 0) return;
+  if (moved || idle()) patience_timer_.Cancel();
+  if (idle() || patience_timer_.pending()) return;
   patience_timer_ = params_.loop.After(params_.patience, [this] {
-    patience_timer_ = 0;
     const std::string reason =
         fmt::format("its reader took nothing for {}", FormatDuration(params_.patience));
     LogWarning("{} ends here: {}", params_.name, reason);
@@ -185,7 +181,7 @@ void Console::GiveUp(const std::string& reason) {
 
 void Console::Close() {
   Watch(false);
-  params_.loop.Cancel(std::exchange(patience_timer_, 0));
+  patience_timer_.Cancel();
   fd_.reset();
   in_flight_.reset();
   pending_.clear();

@@ -83,7 +83,7 @@ class Console {
   std::string pending_;
   size_t written_ = 0;                    // of pending_
   std::shared_ptr<FileWrite> in_flight_;  // what `files` writes now
-  net::EventLoop::TimerId patience_timer_ = 0;
+  net::Timer patience_timer_;
   std::vector<std::function<void()>> waiting_;
   std::function<void()> on_idle_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

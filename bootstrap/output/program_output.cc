@@ -26,13 +26,10 @@ ProgramOutput::ProgramOutput(Params params, UniqueFd pipe)
   Watch();
 }
 
-ProgramOutput::~ProgramOutput() {
-  Unwatch();
-  params_.loop.Cancel(flush_timer_);
-}
+ProgramOutput::~ProgramOutput() { Unwatch(); }
 
 void ProgramOutput::Watch() {
-  if (watched_ || read_timer_ != 0 || !pipe_) return;
+  if (watched_ || read_timer_.pending() || !pipe_) return;
   const Status status = params_.loop.Watch(pipe_.get(), EPOLLIN, [this](uint32_t) { OnReadable(); });
   watched_ = status.has_value();
   if (watched_) return;
@@ -42,14 +39,13 @@ void ProgramOutput::Watch() {
 
 void ProgramOutput::ReadLater() {
   read_timer_ = params_.loop.After(kPollInterval, [this] {
-    read_timer_ = 0;
     Watch();
     if (!watched_) OnReadable();
   });
 }
 
 void ProgramOutput::Unwatch() {
-  params_.loop.Cancel(std::exchange(read_timer_, 0));
+  read_timer_.Cancel();
   if (std::exchange(watched_, false)) params_.loop.Forget(pipe_.get());
 }
 
@@ -103,17 +99,14 @@ void ProgramOutput::Take(std::string_view bytes) {
   labelled_.clear();
   labeller_->Take(bytes, labelled_);
   // An unfinished line from here on is new.
-  if (!labelled_.empty()) params_.loop.Cancel(std::exchange(flush_timer_, 0));
+  if (!labelled_.empty()) flush_timer_.Cancel();
   if (!labelled_.empty()) params_.console.Write(labelled_);
   FlushSoon();
 }
 
 void ProgramOutput::FlushSoon() {
-  if (!labeller_->unfinished() || flush_timer_ != 0) return;
-  flush_timer_ = params_.loop.After(kUnfinishedFor, [this] {
-    flush_timer_ = 0;
-    FlushLabelled();
-  });
+  if (!labeller_->unfinished() || flush_timer_.pending()) return;
+  flush_timer_ = params_.loop.After(kUnfinishedFor, [this] { FlushLabelled(); });
 }
 
 void ProgramOutput::FlushLabelled() {

@@ -62,11 +62,11 @@ class ProgramOutput {
   UniqueFd pipe_;
   bool watched_ = false;
   bool refused_ = false;  // and logged
-  net::EventLoop::TimerId read_timer_ = 0;
+  net::Timer read_timer_;
   std::optional<LineLabeller> labeller_;
   std::string labelled_;
   LineTail tail_;
-  net::EventLoop::TimerId flush_timer_ = 0;
+  net::Timer flush_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -41,7 +41,6 @@ StdinCopy::StdinCopy(net::EventLoop& loop, int source)
     : loop_(loop), source_(OwnDescriptor(source)), is_socket_(TypeOf(source) == S_IFSOCK) {}
 
 StdinCopy::~StdinCopy() {
-  loop_.Cancel(pump_timer_);
   if (watched_) loop_.Forget(source_.get());
   for (auto& [rank, reader] : readers_) Close(reader);
 }
@@ -108,9 +107,8 @@ bool StdinCopy::SourceIsReady() const {
 }
 
 void StdinCopy::PumpLater() {
-  if (pump_timer_ != 0) return;
+  if (pump_timer_.pending()) return;
   pump_timer_ = loop_.After(kPollInterval, [this] {
-    pump_timer_ = 0;
     pollable_ = true;
     Pump();
   });
@@ -149,7 +147,7 @@ void StdinCopy::WatchSource() {
       return PumpLater();
     }
   }
-  if (pollable_ || pump_timer_ != 0 || std::exchange(pump_posted_, true)) return;
+  if (pollable_ || pump_timer_.pending() || std::exchange(pump_posted_, true)) return;
   loop_.Post([this, go_on, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     pump_posted_ = false;

@@ -59,7 +59,7 @@ class StdinCopy {
   bool refused_ = false;  // the source, which is no file; logged
   bool watched_ = false;
   bool pump_posted_ = false;
-  net::EventLoop::TimerId pump_timer_ = 0;
+  net::Timer pump_timer_;
   std::map<int, Reader> readers_;
   std::string buffer_;
   uint64_t begin_ = 0;  // of the stream: the start of buffer_

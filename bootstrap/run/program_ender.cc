@@ -75,17 +75,16 @@ void ProgramEnder::Take(process::EndStep step, const process::SignalEvent* event
   }
   const int wait = verdict_.request().wait_number();
   if (std::exchange(awaited_, wait) == wait) return;
-  loop_.Cancel(request_timer_);
   request_timer_ =
       loop_.After(plan_.config.run.grace, [this] { Take(verdict_.request().OnGraceOver(), nullptr); });
 }
 
 void ProgramEnder::PassOn(const process::SignalEvent& event) {
   // A second SIGTERM means "immediately" to many programs.
-  if (event.number == SIGTERM && kill_timer_ != 0) {
+  if (event.number == SIGTERM && kill_timer_) {
     // It has come late, and decides from now on.
     if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) {
-      loop_.Cancel(kill_timer_);
+      kill_timer_->Cancel();
       EndRest();
     }
     return;
@@ -97,7 +96,7 @@ void ProgramEnder::PassOn(const process::SignalEvent& event) {
 
 void ProgramEnder::Send(int number, std::string_view because) {
   const std::vector<int> ranks = programs_.RunningRanks();
-  if (ranks.empty() || (number == SIGTERM && kill_timer_ != 0)) return;
+  if (ranks.empty() || (number == SIGTERM && kill_timer_)) return;
   if (number == SIGKILL) {
     Kill();
   } else {
@@ -137,7 +136,7 @@ void ProgramEnder::ReportWaiting() {
 
 void ProgramEnder::EndRest() {
   const Clock::time_point now = Clock::now();
-  loop_.Cancel(rest_timer_);
+  rest_timer_.Cancel();
   switch (verdict_.HowRestEnds(now)) {
     case RestEnds::kNow:
       return EndAll();
@@ -174,7 +173,6 @@ void ProgramEnder::EndAll() {
 void ProgramEnder::Kill() {
   for (const int rank : programs_.RunningRanks()) recorder_.Killed(rank);
   programs_.Signal(SIGKILL);
-  loop_.Cancel(held_timer_);
   held_timer_ = loop_.After(kKilledEndWithin, [this] {
     for (const auto& [rank, pid] : programs_.Running()) {
       const bool may_signal = kill(pid, 0) == 0 || errno != EPERM;

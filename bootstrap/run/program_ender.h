@@ -62,10 +62,10 @@ class ProgramEnder {
   Programs& programs_;
   report::RunRecorder& recorder_;
   rendezvous::ControlPlane* plane_ = nullptr;  // null: a world of one
-  net::EventLoop::TimerId rest_timer_ = 0;
-  net::EventLoop::TimerId kill_timer_ = 0;
-  net::EventLoop::TimerId request_timer_ = 0;
-  net::EventLoop::TimerId held_timer_ = 0;
+  net::Timer rest_timer_;
+  std::optional<net::Timer> kill_timer_;  // since the rest is being ended
+  net::Timer request_timer_;
+  net::Timer held_timer_;
   int awaited_ = 0;  // the request's wait that the timer belongs to
 };
 

@@ -49,7 +49,6 @@ Error OtherMap(const Roster& roster, int rank, const Join& join, int first_rank,
 Root::Root(Params params) : params_(std::move(params)) {}
 
 Root::~Root() {
-  params_.loop.Cancel(tick_);
   // Its end waits for the disk.
   if (journal_) params_.worker.Run([journal = std::move(journal_)]() mutable { journal.reset(); }, [] {});
 }
@@ -471,7 +470,7 @@ void Root::GiveUp(const Error& error) {
   if (state_ == State::kFailed) return;
   state_ = State::kFailed;
   if (!ended_) ended_ = Clock::now();
-  params_.loop.Cancel(tick_);
+  tick_.Cancel();
   error_ = error;
   params_.on_over();
   for (const auto& [rank, state] : ranks_) Send(rank, Refused{error});

@@ -118,7 +118,7 @@ class Root {
   std::optional<Error> error_;
   Deadline latest_ = Deadline::Never();
   ProgressLog log_;
-  net::EventLoop::TimerId tick_ = 0;
+  net::Timer tick_;
   bool telling_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

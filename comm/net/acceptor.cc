@@ -18,8 +18,6 @@ Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, OnAccept on_accept)
 }
 
 Acceptor::~Acceptor() {
-  loop_.Cancel(rest_timer_);
-  loop_.Cancel(accept_timer_);
   loop_.Forget(listener_.get());
   ForgetForForks(listener_.get());
 }
@@ -36,11 +34,7 @@ void Acceptor::SetPaused(bool paused) {
 
 // As a timer, so that those that are due run first.
 void Acceptor::OnReadable() {
-  if (accept_timer_ != 0) return;
-  accept_timer_ = loop_.After(Duration::zero(), [this] {
-    accept_timer_ = 0;
-    AcceptSome();
-  });
+  if (!accept_timer_.pending()) accept_timer_ = loop_.After(Duration::zero(), [this] { AcceptSome(); });
 }
 
 void Acceptor::AcceptSome() {
@@ -59,17 +53,13 @@ void Acceptor::AcceptSome() {
 void Acceptor::Rest(const Error& error) {
   if (!complained_) LogWarning("{}; trying again", error.message);
   complained_ = true;
-  resting_ = true;
+  rest_timer_ = loop_.After(kRest, [this] { UpdateInterest(); });
   UpdateInterest();
-  rest_timer_ = loop_.After(kRest, [this] {
-    resting_ = false;
-    UpdateInterest();
-  });
 }
 
 // A listener that is not accepted from must not be watched either: the loop would spin.
 void Acceptor::UpdateInterest() {
-  loop_.Change(listener_.get(), paused_ || resting_ ? 0U : static_cast<uint32_t>(EPOLLIN));
+  loop_.Change(listener_.get(), paused_ || rest_timer_.pending() ? 0U : static_cast<uint32_t>(EPOLLIN));
 }
 
 }  // namespace muster::net

@@ -39,10 +39,9 @@ class Acceptor {
   UniqueFd listener_;
   OnAccept on_accept_;
   bool paused_ = false;
-  bool resting_ = false;
   bool complained_ = false;
-  EventLoop::TimerId rest_timer_ = 0;
-  EventLoop::TimerId accept_timer_ = 0;
+  Timer rest_timer_;
+  Timer accept_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -76,7 +76,8 @@ EventLoop::EventLoop(UniqueFd epoll, std::shared_ptr<Mailbox> mailbox)
 
 EventLoop::~EventLoop() {
   mailbox_->Close();
-  // A handler's captures may call Forget in their destructors: by then the table is empty.
+  // A handler's captures may call Forget and Cancel in their destructors: by then the tables are empty.
+  const auto timers = std::exchange(timers_, {});
   const auto dropped = std::exchange(watched_, {});
 }
 
@@ -120,17 +121,14 @@ void EventLoop::Forget(int fd) {
 }
 
 EventLoop::TimerId EventLoop::At(Clock::time_point when, std::function<void()> handler) {
-  const TimerId id = next_timer_++;
-  timers_.emplace(std::pair(when, id), std::move(handler));
-  timer_times_.emplace(id, when);
+  const TimerId id{this, when, next_timer_++};
+  timers_.emplace(std::pair(id.when, id.number), std::move(handler));
   return id;
 }
 
-void EventLoop::Cancel(TimerId timer) {
-  const auto found = timer_times_.find(timer);
-  if (found == timer_times_.end()) return;
-  timers_.erase({found->second, timer});
-  timer_times_.erase(found);
+// A handler's captures may cancel others in their destructors.
+void EventLoop::Cancel(const TimerId& timer) {
+  const auto dropped = timers_.extract({timer.when, timer.number});
 }
 
 bool EventLoop::RunUntil(const std::function<bool()>& done, Deadline deadline) {
@@ -172,7 +170,6 @@ void EventLoop::RunTimers() {
   const auto now = Clock::now();
   while (!timers_.empty() && timers_.begin()->first.first <= now) {
     auto node = timers_.extract(timers_.begin());
-    timer_times_.erase(node.key().second);
     node.mapped()();
   }
 }

@@ -14,7 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "comm/base/deadline.h"
@@ -43,7 +43,12 @@ class Mailbox {
 class EventLoop {
  public:
   using IoHandler = std::function<void(uint32_t epoll_events)>;
-  using TimerId = uint64_t;
+  // A timer that fires once. May be ignored: then it fires unless the loop ends before.
+  struct TimerId {
+    EventLoop* loop = nullptr;
+    Clock::time_point when{};
+    uint64_t number = 0;
+  };
 
   static Result<std::unique_ptr<EventLoop>> Create();
   EventLoop(const EventLoop&) = delete;
@@ -60,7 +65,8 @@ class EventLoop {
   TimerId After(Duration delay, std::function<void()> handler) {
     return At(Deadline::After(delay).when(), std::move(handler));
   }
-  void Cancel(TimerId timer);  // harmless if it has fired
+  void Cancel(const TimerId& timer);  // harmless if it has fired
+  bool IsPending(const TimerId& timer) const { return timers_.contains({timer.when, timer.number}); }
 
   void Post(std::function<void()> work) { mailbox_->Post(std::move(work)); }
   const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
@@ -94,10 +100,33 @@ class EventLoop {
   // By descriptor: the kernel gives the lowest that is free. shared_ptr: a handler may remove itself while it
   // runs.
   std::vector<std::shared_ptr<Watched>> watched_;
-  std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers_;
-  std::unordered_map<TimerId, Clock::time_point> timer_times_;
+  std::map<std::pair<Clock::time_point, uint64_t>, std::function<void()>> timers_;
   uint64_t next_generation_ = 1;
-  TimerId next_timer_ = 1;
+  uint64_t next_timer_ = 1;
+};
+
+// A timer of its owner, which must not outlive the loop: cancelled when it is destroyed or set again.
+//
+//   timer_ = loop_.After(pause, [this] { TryAgain(); });
+class Timer {
+ public:
+  Timer() = default;
+  Timer(const EventLoop::TimerId& id) : id_(id) {}  // NOLINT(google-explicit-constructor)
+  Timer(Timer&& other) noexcept : id_(std::exchange(other.id_, {})) {}
+  Timer& operator=(Timer other) noexcept {
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~Timer() { Cancel(); }
+
+  void Cancel() {
+    if (id_.loop != nullptr) id_.loop->Cancel(std::exchange(id_, {}));
+  }
+  // It will fire. Not within its handler.
+  bool pending() const { return id_.loop != nullptr && id_.loop->IsPending(id_); }
+
+ private:
+  EventLoop::TimerId id_;
 };
 
 }  // namespace muster::net

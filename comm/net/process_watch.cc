@@ -14,25 +14,21 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 ProcessWatch::ProcessWatch(EventLoop& loop, pid_t pid, std::function<void()> on_end)
     : loop_(loop), end_(ProcessEnd::Of(pid)), on_end_(std::move(on_end)) {
   if (end_.fd() >= 0) watched_ = loop_.Watch(end_.fd(), EPOLLIN, [this](uint32_t) { Look(); }).has_value();
-  if (!watched_) LookAgain(Duration::zero());
+  if (!watched_) LookAfter(Duration::zero());
 }
 
 ProcessWatch::~ProcessWatch() { Stop(); }
 
 void ProcessWatch::Stop() {
   if (std::exchange(watched_, false)) loop_.Forget(end_.fd());
-  loop_.Cancel(std::exchange(timer_, 0));
 }
 
-void ProcessWatch::LookAgain(Duration after) {
-  timer_ = loop_.After(after, [this] {
-    timer_ = 0;
-    Look();
-  });
+void ProcessWatch::LookAfter(Duration pause) {
+  timer_ = loop_.After(pause, [this] { Look(); });
 }
 
 void ProcessWatch::Look() {
-  if (!end_.HasEnded()) return watched_ ? void() : LookAgain(kLookAgain);
+  if (!end_.HasEnded()) return watched_ ? void() : LookAfter(kLookAgain);
   Stop();
   // The call may destroy this object.
   const std::function<void()> on_end = std::move(on_end_);

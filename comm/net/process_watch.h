@@ -23,14 +23,14 @@ class ProcessWatch {
 
  private:
   void Look();
-  void LookAgain(Duration after);
+  void LookAfter(Duration pause);
   void Stop();
 
   EventLoop& loop_;
   const ProcessEnd end_;
   std::function<void()> on_end_;
   bool watched_ = false;
-  EventLoop::TimerId timer_ = 0;
+  Timer timer_;
 };
 
 }  // namespace muster::net

@@ -109,7 +109,7 @@ void OutputPlan::OpenNext() {
 }
 
 void OutputPlan::Opened() {
-  loop_.Cancel(opened_late_);
+  opened_late_.Cancel();
   if (const auto then = std::exchange(on_opened_, nullptr)) then();
 }
 

@@ -77,7 +77,7 @@ class OutputPlan {
   net::ThreadWorker files_;  // its thread starts when a file is opened, or first written
   std::queue<std::string> unopened_;
   std::map<std::string, Result<UniqueFd>> opened_;
-  net::EventLoop::TimerId opened_late_ = 0;
+  net::Timer opened_late_;
   std::function<void()> on_opened_;
   std::unique_ptr<output::Console> out_;  // null: the programs have our standard output itself
   std::unique_ptr<output::Console> err_;

@@ -11,8 +11,6 @@ constexpr Duration kAskAfter = std::chrono::seconds(10);
 
 }  // namespace
 
-JobClock::~JobClock() { links_.loop().Cancel(timer_); }
-
 void JobClock::Ask(const JoinRequest& request) {
   SchedulerQuestion question;
   question.job_end = request.scheduler && request.scheduler->Unknown().job_end;

@@ -25,7 +25,6 @@ class JobClock {
   JobClock(TreeLinks& links, OnEnd on_end) : links_(links), on_end_(std::move(on_end)) {}
   JobClock(const JobClock&) = delete;
   JobClock& operator=(const JobClock&) = delete;
-  ~JobClock();
 
   // The root's part. `request`: the request with which it joined.
   void Ask(const JoinRequest& request);
@@ -38,7 +37,7 @@ class JobClock {
 
   TreeLinks& links_;
   const OnEnd on_end_;
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
   std::unique_ptr<SchedulerInquiry> inquiry_;
 };
 

@@ -28,10 +28,7 @@ ReportHandover::ReportHandover(net::EventLoop& loop, std::shared_ptr<const JoinR
   timer_ = loop_.After(kApart * static_cast<Duration::rep>(detour_.turn), [this] { TryNext(); });
 }
 
-ReportHandover::~ReportHandover() { loop_.Cancel(timer_); }
-
 void ReportHandover::TryNext() {
-  loop_.Cancel(timer_);
   link_.reset();
   search_.reset();
   if (!prover_) {
@@ -57,7 +54,6 @@ void ReportHandover::TryNext() {
 
 // Not within a call of the search or of the link.
 void ReportHandover::TryNextSoon() {
-  loop_.Cancel(timer_);
   timer_ = loop_.After(Duration::zero(), [this] { TryNext(); });
 }
 
@@ -66,7 +62,7 @@ void ReportHandover::OnLink(std::unique_ptr<net::FrameStream> link) {
   link_->Start(
       [this](ByteView frame) {
         if (ControlTypeOf(frame) != ControlType::kReleased) return;
-        loop_.Cancel(timer_);
+        timer_.Cancel();
         // Closing ends this handler, and what it has captured.
         const std::function<void()> done = on_done_;
         link_->CloseAfterFlush();

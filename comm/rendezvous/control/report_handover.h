@@ -20,7 +20,6 @@ class ReportHandover {
                  Bytes report, std::function<void()> on_done);
   ReportHandover(const ReportHandover&) = delete;
   ReportHandover& operator=(const ReportHandover&) = delete;
-  ~ReportHandover();
 
  private:
   void TryNext();
@@ -37,7 +36,7 @@ class ReportHandover {
   std::unique_ptr<RootSearch> search_;
   std::unique_ptr<net::FrameStream> link_;
   size_t tried_ = 0;  // of the hosts
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
 };
 
 }  // namespace muster::rendezvous

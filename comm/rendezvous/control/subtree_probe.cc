@@ -17,11 +17,9 @@ SubtreeProbe::SubtreeProbe(net::EventLoop& loop, const std::vector<net::SocketAd
                            OnSilent on_silent, Duration answer_within)
     : loop_(loop), on_silent_(std::move(on_silent)), answer_within_(answer_within), living_(loop, living) {}
 
-SubtreeProbe::~SubtreeProbe() { loop_.Cancel(timer_); }
-
 void SubtreeProbe::Begin(Source leader, std::vector<Node> behind) {
   for (Node& node : behind) nodes_.push_back({leader, std::move(node)});
-  if (timer_ == 0) Step();
+  if (!timer_.pending()) Step();
 }
 
 void SubtreeProbe::Forget(Source leader) {
@@ -48,7 +46,7 @@ void SubtreeProbe::Step() {
   std::ranges::stable_sort(nodes_, {}, &Asked::unanswered);
   for (size_t i = 0; i < std::min(nodes_.size(), kAtATime); ++i)
     nodes_[i].attempt = std::make_unique<net::ReachProbe>(loop_, nodes_[i].node.addresses);
-  timer_ = nodes_.empty() ? 0 : loop_.After(answer_within_, [this] { Step(); });
+  if (!nodes_.empty()) timer_ = loop_.After(answer_within_, [this] { Step(); });
 }
 
 void SubtreeProbe::Report() {

@@ -38,7 +38,6 @@ class SubtreeProbe {
                Duration answer_within = kAnswerWithin);
   SubtreeProbe(const SubtreeProbe&) = delete;
   SubtreeProbe& operator=(const SubtreeProbe&) = delete;
-  ~SubtreeProbe();
 
   void Begin(Source leader, std::vector<Node> behind);
   // It is no longer silent.
@@ -64,7 +63,7 @@ class SubtreeProbe {
   net::ReachProbe living_;
   std::vector<Asked> nodes_;  // that have not answered
   std::set<Source> lost_;
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
 };
 
 }  // namespace muster::rendezvous

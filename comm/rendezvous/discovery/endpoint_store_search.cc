@@ -30,10 +30,7 @@ EndpointStoreSearch::EndpointStoreSearch(net::EventLoop& loop, std::unique_ptr<E
   Look();
 }
 
-EndpointStoreSearch::~EndpointStoreSearch() {
-  loop_.Cancel(timer_);
-  DropDialer();
-}
+EndpointStoreSearch::~EndpointStoreSearch() { DropDialer(); }
 
 // A prover may be in the middle of the very call that ends its dialer.
 void EndpointStoreSearch::DropDialer() {

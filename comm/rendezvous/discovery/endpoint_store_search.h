@@ -47,7 +47,7 @@ class EndpointStoreSearch : public RootFinder {
   RootDialer::OnLink on_link_;
   RootDialer::OnRejected on_rejected_;
   net::ThreadWorker worker_;
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
   Duration pause_;
   std::string newest_;
   std::string problem_;

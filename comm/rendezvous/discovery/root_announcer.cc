@@ -25,7 +25,7 @@ RootAnnouncer::~RootAnnouncer() {
 }
 
 void RootAnnouncer::Withdraw() {
-  loop_.Cancel(timer_);
+  timer_.Cancel();
   if (std::exchange(withdrawing_, true) || text_.empty() || !endpoint_store_->WantsWithdrawal()) return;
   const auto done = std::make_shared<std::promise<void>>();
   withdrawn_ = done->get_future();

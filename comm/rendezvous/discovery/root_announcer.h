@@ -48,7 +48,7 @@ class RootAnnouncer {
   Duration patience_;
   OnHopeless on_hopeless_;
   net::ThreadWorker worker_;
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
   std::string text_;
   std::string problem_;
   bool withdrawing_ = false;

@@ -155,21 +155,20 @@ void FailureNotice::StayForLateRanks() {
 void FailureNotice::WaitForChildren() {
   if (OnlyLaterRestartsAreHere()) return Finish();
   if (std::exchange(waiting_, true)) return;
-  loop_.Cancel(timer_);
   timer_ = loop_.After(kLeaveGrace, [this] { Finish(); });
 }
 
 // The root stays for the ranks in a hello that does not arrive. The process above closes when it has read all.
 void FailureNotice::Finish() {
   if (std::exchange(ending_, true)) return;
-  loop_.Cancel(timer_);
+  timer_.Cancel();
   if (!upstream_) return Done();
   timer_ = loop_.After(params_.last_messages, [this] { Done(); });
   upstream_->CloseAfterPeer([this] { Done(); });
 }
 
 void FailureNotice::Done() {
-  loop_.Cancel(timer_);
+  timer_.Cancel();
   if (on_done_) std::exchange(on_done_, nullptr)();
 }
 

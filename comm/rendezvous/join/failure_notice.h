@@ -54,7 +54,6 @@ class FailureNotice {
                 ChildLinks& children, std::function<void()> on_done);
   FailureNotice(const FailureNotice&) = delete;
   FailureNotice& operator=(const FailureNotice&) = delete;
-  ~FailureNotice() { loop_.Cancel(timer_); }
 
   const Failure& failure() const { return params_.failure; }
   bool from_above() const { return params_.from_above; }
@@ -84,7 +83,7 @@ class FailureNotice {
   bool stayed_ = false;   // as long as the root does
   bool waiting_ = false;  // for the children's end
   bool ending_ = false;   // nothing more goes up
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
 };
 
 }  // namespace muster::rendezvous

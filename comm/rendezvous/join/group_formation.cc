@@ -88,7 +88,7 @@ ArrivedRanks GroupFormation::arrived() const {
 
 std::unique_ptr<net::FrameStream> GroupFormation::TakeUpstream() {
   over_ = true;
-  loop_.Cancel(std::exchange(hello_timer_, 0));
+  hello_timer_.Cancel();
   return upstream_.Take();
 }
 
@@ -106,15 +106,12 @@ void GroupFormation::Attach(std::unique_ptr<net::FrameStream> upstream, std::str
 void GroupFormation::ScheduleHello() {
   const Duration pause = PauseBeforeHello(arrived_, collected_);
   if (pause == Duration::zero()) {
-    loop_.Cancel(std::exchange(hello_timer_, 0));
+    hello_timer_.Cancel();
     return SendHello();
   }
-  if (hello_timer_ != 0) return;
+  if (hello_timer_.pending()) return;
   collected_ = pause;
-  hello_timer_ = loop_.After(pause, [this] {
-    hello_timer_ = 0;
-    SendHello();
-  });
+  hello_timer_ = loop_.After(pause, [this] { SendHello(); });
 }
 
 // A leader below is accepted before its hello goes up. Else the root could count a process that still searches the root, and end
@@ -147,7 +144,7 @@ void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, bool first) {
     // The others of this node receive it when their hello goes up.
     if (!child.same_node || sent.contains(source)) child.stream->Send(acceptance);
   }
-  if (hello_timer_ == 0) SendHello();
+  if (!hello_timer_.pending()) SendHello();
 }
 
 // A rank of this node received the first one when it came.

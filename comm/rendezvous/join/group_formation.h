@@ -55,7 +55,6 @@ class GroupFormation {
   GroupFormation(net::EventLoop& loop, const JoinRequest& request, JoinDeadline& deadline, Events events);
   GroupFormation(const GroupFormation&) = delete;
   GroupFormation& operator=(const GroupFormation&) = delete;
-  ~GroupFormation() { loop_.Cancel(hello_timer_); }
 
   void Lead() { arrived_.leader = true; }
   void AddChild(std::unique_ptr<net::FrameStream> stream, std::string name, bool same_node);
@@ -141,7 +140,7 @@ class GroupFormation {
   std::optional<Root> root_;
   std::optional<Failure> failure_below_;
   bool over_ = false;
-  net::EventLoop::TimerId hello_timer_ = 0;
+  net::Timer hello_timer_;
   Duration collected_{};
 };
 

@@ -89,11 +89,9 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .whole_node_is_here = [this] { return formation_.arrived().WholeNodeIsHere(); },
            .on_failed = [this](const Error& error) { FailWith(error); }}) {}
 
-Joiner::~Joiner() { StopTimers(); }
-
 void Joiner::StopTimers() {
-  for (net::EventLoop::TimerId* timer : {&descriptor_timer_, &leader_timer_})
-    loop_.Cancel(std::exchange(*timer, 0));
+  descriptor_timer_.Cancel();
+  leader_timer_.Cancel();
 }
 
 void Joiner::Start() {
@@ -137,7 +135,6 @@ void Joiner::FollowLeader(std::unique_ptr<net::FrameStream> leader) {
   Attach(std::move(leader), DescribeLeader(request_.meeting, request_.self));
   if (request_.meeting.find_root == FindRoot::kSameNode || request_.self.claims.front().local_rank <= 0)
     return;
-  loop_.Cancel(leader_timer_);
   leader_timer_ = loop_.After(
       std::min(kPatienceWithListeningLeader * request_.leader_patience, request_.timeouts.rendezvous / 4),
       [this] { OnSilentLeader(); });

@@ -54,7 +54,6 @@ class Joiner {
   Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done);
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
-  ~Joiner();
 
   void Start();
 
@@ -102,8 +101,8 @@ class Joiner {
   NodeMeeting meeting_;
   Clock::time_point lost_at_;          // formation_.lost_leader(), if there is one
   int checks_without_descriptor_ = 0;  // in a row
-  net::EventLoop::TimerId descriptor_timer_ = 0;
-  net::EventLoop::TimerId leader_timer_ = 0;
+  net::Timer descriptor_timer_;
+  net::Timer leader_timer_;
   std::unique_ptr<StatusServer> status_server_;
   std::unique_ptr<FailureNotice> notice_;
 };

@@ -79,13 +79,13 @@ void NodeMeeting::Retry(std::function<void()> step) {
 }
 
 void NodeMeeting::StopSearch() {
-  for (net::EventLoop::TimerId* timer : {&patience_timer_, &retry_timer_})
-    loop_.Cancel(std::exchange(*timer, 0));
+  patience_timer_.reset();
+  retry_timer_.Cancel();
 }
 
 void NodeMeeting::Stop() {
   StopSearch();
-  loop_.Cancel(directory_timer_);
+  directory_timer_.Cancel();
 }
 
 std::unique_ptr<NodeListener> NodeMeeting::TakeListener() {
@@ -133,7 +133,7 @@ void NodeMeeting::Lead() {
 void NodeMeeting::Follow() {
   if (Connect()) return;
   const bool may_go_alone = request_.meeting.find_root != FindRoot::kSameNode;
-  if (patience_timer_ == 0) {
+  if (!patience_timer_) {
     patience_timer_ = loop_.After(request_.leader_patience, [this, may_go_alone] {
       if (!alone_ && may_go_alone) events_.on_alone();
     });
@@ -181,7 +181,7 @@ void NodeMeeting::GoAlone(const std::string& reason, const std::string& hint) {
          hint});
   }
   LogDebug("{}; connecting to the root without it", reason);
-  loop_.Cancel(std::exchange(patience_timer_, 0));
+  patience_timer_.reset();
   events_.on_alone();
 }
 

@@ -54,7 +54,6 @@ class NodeMeeting {
               HasListener has_listener = net::HasListeningUnixSocket);
   NodeMeeting(const NodeMeeting&) = delete;
   NodeMeeting& operator=(const NodeMeeting&) = delete;
-  ~NodeMeeting() { Stop(); }
 
   // May be called again by a process that does not lead.
   void Start();
@@ -97,9 +96,9 @@ class NodeMeeting {
   bool leader_is_busy_ = false;                          // its queue was full at the last attempt to connect
   std::optional<Clock::time_point> out_of_sight_since_;  // the leader is there, its directory is not
   Duration pause_{};
-  net::EventLoop::TimerId retry_timer_ = 0;
-  net::EventLoop::TimerId patience_timer_ = 0;
-  net::EventLoop::TimerId directory_timer_ = 0;
+  net::Timer retry_timer_;
+  std::optional<net::Timer> patience_timer_;  // since this process searches its leader
+  net::Timer directory_timer_;
 };
 
 }  // namespace muster::rendezvous

@@ -123,19 +123,14 @@ RootConnection::RootConnection(net::EventLoop& loop, JoinRequest& request, Group
       events_(std::move(events)),
       munge_worker_(loop.mailbox()) {}
 
-RootConnection::~RootConnection() {
-  loop_.Cancel(step_timer_);
-  loop_.Cancel(above_timer_);
-}
-
 void RootConnection::StopSearch() {
-  loop_.Cancel(std::exchange(above_timer_, 0));
+  above_timer_.Cancel();
   search_.reset();
 }
 
 void RootConnection::Stop() {
   over_ = true;
-  loop_.Cancel(step_timer_);
+  step_timer_.Cancel();
   inquiry_.reset();
   reporter_.reset();
   StopSearch();
@@ -280,7 +275,6 @@ void RootConnection::Search() {
 // By a process of this launch. The root reports why.
 void RootConnection::OnRejected(const Error& error) {
   if (!below_a_leader()) return events_.on_failed(error);
-  loop_.Cancel(above_timer_);
   above_timer_ = loop_.After(Duration::zero(), [this] { TryNextAbove(); });
 }
 
@@ -351,7 +345,7 @@ void RootConnection::SearchEndpointStore(const RootDialer::Params& params) {
 }
 
 void RootConnection::OnLink(std::unique_ptr<net::FrameStream> link) {
-  loop_.Cancel(step_timer_);
+  step_timer_.Cancel();
   events_.on_link(std::move(link), DescribeAbove());
 }
 

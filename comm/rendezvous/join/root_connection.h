@@ -63,7 +63,6 @@ class RootConnection {
                  JoinDeadline& deadline, Events events);
   RootConnection(const RootConnection&) = delete;
   RootConnection& operator=(const RootConnection&) = delete;
-  ~RootConnection();
 
   // Searches the root, or becomes it.
   void Go();
@@ -122,8 +121,8 @@ class RootConnection {
   std::unique_ptr<WaitReporter> reporter_;
   size_t tried_ = 0;  // of formation_.place().above, without the one that is tried
   std::optional<Clock::time_point> next_above_;
-  net::EventLoop::TimerId step_timer_ = 0;
-  net::EventLoop::TimerId above_timer_ = 0;
+  net::Timer step_timer_;
+  net::Timer above_timer_;
   bool over_ = false;
 };
 

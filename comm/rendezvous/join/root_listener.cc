@@ -102,8 +102,8 @@ void RootListener::LookUp() {
 
 void RootListener::Close() {
   closed_ = true;
-  loop_.Cancel(bind_timer_);
-  loop_.Cancel(name_timer_);
+  bind_timer_.Cancel();
+  name_timer_.Cancel();
   if (announcer_) announcer_->Withdraw();
   listener_.Close();
 }

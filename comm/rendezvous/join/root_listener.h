@@ -78,8 +78,8 @@ class RootListener {
   const std::string host_;                   // the one at which the other processes search the root
   net::SocketAddress listen_;                // without a port
   std::vector<net::SocketAddress> by_name_;  // to publish; empty: all
-  net::EventLoop::TimerId bind_timer_ = 0;
-  net::EventLoop::TimerId name_timer_ = 0;
+  net::Timer bind_timer_;
+  net::Timer name_timer_;
   bool closed_ = false;
   bool found_ = false;  // a process has proven itself here
   bool elsewhere_before_ = false;

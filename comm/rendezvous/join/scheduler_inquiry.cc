@@ -16,8 +16,6 @@ SchedulerInquiry::SchedulerInquiry(net::EventLoop& loop, std::shared_ptr<const S
   if (scheduler_ && !question_.empty()) timer_ = loop_.After(after, [this] { Ask(); });
 }
 
-SchedulerInquiry::~SchedulerInquiry() { loop_.Cancel(timer_); }
-
 void SchedulerInquiry::Ask() {
   const auto answer = std::make_shared<Result<SchedulerFacts>>();
   worker_.Run(

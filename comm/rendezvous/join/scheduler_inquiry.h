@@ -24,7 +24,6 @@ class SchedulerInquiry {
                    std::vector<Duration> again = {});
   SchedulerInquiry(const SchedulerInquiry&) = delete;
   SchedulerInquiry& operator=(const SchedulerInquiry&) = delete;
-  ~SchedulerInquiry();
 
  private:
   void Ask();
@@ -36,7 +35,7 @@ class SchedulerInquiry {
   OnFacts on_facts_;
   std::vector<Duration> again_;
   net::ThreadWorker worker_;
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
 };
 
 // Time limit of an answer.

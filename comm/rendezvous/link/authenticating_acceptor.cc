@@ -51,9 +51,8 @@ Result<uint16_t> AuthenticatingAcceptor::Open(net::SocketAddress address,
 
 void AuthenticatingAcceptor::Close() {
   listeners_.clear();
-  loop_.Cancel(room_timer_);
-  loop_.Cancel(answer_timer_);
-  answer_timer_ = 0;
+  room_timer_.Cancel();
+  answer_timer_.Cancel();
   first_messages_ = {};
   for (const auto& [id, entry] : half_open_) table_.Remove(id);
   half_open_.clear();
@@ -94,11 +93,10 @@ void AuthenticatingAcceptor::OnFrame(Id id, ByteView frame) {
   UpdateListening();
   entry.clock->SetOwnTurn(true);
   first_messages_.Push(entry.source, id);
-  if (answer_timer_ == 0) answer_timer_ = loop_.After(Duration::zero(), [this] { AnswerFirst(); });
+  if (!answer_timer_.pending()) answer_timer_ = loop_.After(Duration::zero(), [this] { AnswerFirst(); });
 }
 
 void AuthenticatingAcceptor::AnswerFirst() {
-  answer_timer_ = 0;
   for (int answered = 0; answered < kAnswersPerWake;) {
     const std::optional<Id> id = first_messages_.Pop();
     if (!id) return UpdateListening();
@@ -177,7 +175,7 @@ void AuthenticatingAcceptor::UpdateListening() {
   const bool answers_first = table_.size() >= Ceiling() && !first_messages_.empty();
   const bool full = table_.full() && !table_.Crowded(now) && !table_.Victim(now);
   for (const auto& listener : listeners_) listener->SetPaused(answers_first || full);
-  loop_.Cancel(room_timer_);
+  room_timer_.Cancel();
   const Deadline next = full ? table_.NextVictim() : Deadline::Never();
   if (!next.IsNever()) room_timer_ = loop_.At(next.when(), [this] { UpdateListening(); });
 }

@@ -100,8 +100,8 @@ class AuthenticatingAcceptor {
   net::HalfOpenTable table_;
   std::map<Id, HalfOpen> half_open_;
   RoundRobin<Id> first_messages_;  // by address; some may have been removed meanwhile
-  net::EventLoop::TimerId answer_timer_ = 0;
-  net::EventLoop::TimerId room_timer_ = 0;
+  net::Timer answer_timer_;
+  net::Timer room_timer_;
   Clock::time_point prover_answered_{};
   std::string last_refusal_;
   RejectionLog rejections_{"connections at the root's port"};

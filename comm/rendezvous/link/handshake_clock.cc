@@ -10,8 +10,6 @@ HandshakeClock::HandshakeClock(net::EventLoop& loop, Duration limit, OnExpired o
   Start(left_);
 }
 
-HandshakeClock::~HandshakeClock() { loop_.Cancel(timer_); }
-
 void HandshakeClock::SetOwnTurn(bool own) {
   if (own_ == own) return;
   const auto now = Clock::now();
@@ -22,7 +20,6 @@ void HandshakeClock::SetOwnTurn(bool own) {
 }
 
 void HandshakeClock::Start(Duration span) {
-  loop_.Cancel(timer_);
   timer_ = loop_.After(span, [this] {
     if (own_) Start(limit_);
     // A copy: it may destroy the clock.

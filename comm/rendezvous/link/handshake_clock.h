@@ -22,7 +22,6 @@ class HandshakeClock {
   HandshakeClock(net::EventLoop& loop, Duration limit, OnExpired on_expired);
   HandshakeClock(const HandshakeClock&) = delete;
   HandshakeClock& operator=(const HandshakeClock&) = delete;
-  ~HandshakeClock();
 
   // After anything that may have changed whose turn it is.
   void SetOwnTurn(bool own);
@@ -36,7 +35,7 @@ class HandshakeClock {
   bool own_ = false;
   Duration left_;  // of the peer's time, at since_
   Clock::time_point since_;
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
 };
 
 }  // namespace muster::rendezvous

@@ -63,7 +63,7 @@ struct RootDialer::Attempt {
   std::unique_ptr<net::FrameStream> stream;
   std::unique_ptr<auth::Handshake> handshake;
   std::unique_ptr<HandshakeClock> clock;
-  net::EventLoop::TimerId timer = 0;
+  net::Timer timer;
   Duration pause = kFirstPause;
   std::string problem;
   bool answered = false;  // the peer has answered
@@ -85,7 +85,7 @@ RootDialer::RootDialer(net::EventLoop& loop, Params params, auth::Prover& prover
 RootDialer::~RootDialer() { Stop(); }
 
 void RootDialer::Stop() {
-  loop_.Cancel(sweep_timer_);
+  sweep_timer_.Cancel();
   for (const auto* attempts : {&attempts_, &swept_}) {
     for (const auto& attempt : *attempts) StopAttempt(*attempt);
   }
@@ -146,7 +146,7 @@ void RootDialer::TryFurther() {
 }
 
 void RootDialer::StopAttempt(Attempt& attempt) {
-  loop_.Cancel(attempt.timer);
+  attempt.timer.Cancel();
   if (attempt.connecting) loop_.Forget(attempt.connecting.get());
   attempt.connecting.Reset();
   attempt.clock.reset();
@@ -185,7 +185,7 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   if (!attempt.answered) attempt.problem = "it has not answered yet";
   attempt.answered = true;
   attempt.connected = Clock::now();
-  loop_.Cancel(attempt.timer);
+  attempt.timer.Cancel();
   const Duration limit = Patience(attempt, params_.handshake_timeout);
   attempt.clock = std::make_unique<HandshakeClock>(loop_, limit, [this, &attempt, limit](bool own_prover) {
     Retry(attempt,

@@ -92,7 +92,7 @@ class RootDialer {
   Further further_;
   PortSweep sweep_;
   Clock::time_point began_ = Clock::now();
-  net::EventLoop::TimerId sweep_timer_ = 0;
+  net::Timer sweep_timer_;
   std::optional<Error> rejection_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a handshake's end may destroy this
 };

@@ -14,11 +14,6 @@ Exchanges::Exchanges(TreeLinks& links, const Roster& roster, const LeaveProtocol
   for (const auto& [source, child] : links.children().all()) ranks_here_ += child.ranks.size();
 }
 
-Exchanges::~Exchanges() {
-  for (const auto& [name, timer] : timers_) links_.loop().Cancel(timer);
-  for (const auto& [name, collected] : collected_) links_.loop().Cancel(collected.timer);
-}
-
 void Exchanges::Contribute(const KeyedAllGather& part) {
   if (!links_.is_root()) return Collect(part);
   const bool is_new = tracker_.IsUnknown(part.name);
@@ -29,7 +24,6 @@ void Exchanges::Contribute(const KeyedAllGather& part) {
     });
   }
   if (const auto whole = tracker_.Contribute(part)) {
-    links_.loop().Cancel(timers_[part.name]);
     timers_.erase(part.name);
     Publish(*whole);
   }
@@ -49,7 +43,6 @@ void Exchanges::Collect(const KeyedAllGather& part) {
 
 void Exchanges::PassUp(const std::string& name) {
   const auto collected = collected_.extract(name);
-  links_.loop().Cancel(collected.mapped().timer);
   links_.SendUp(Encode(collected.mapped().part, ControlType::kKeyedAllGather));
 }
 

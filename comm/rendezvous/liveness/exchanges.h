@@ -29,7 +29,6 @@ class Exchanges {
             Events events);
   Exchanges(const Exchanges&) = delete;
   Exchanges& operator=(const Exchanges&) = delete;
-  ~Exchanges();
 
   // A part of own ranks or of ranks below.
   void Contribute(const KeyedAllGather& part);
@@ -42,7 +41,7 @@ class Exchanges {
   // On the way up.
   struct Collected {
     KeyedAllGather part;
-    net::EventLoop::TimerId timer = 0;
+    net::Timer timer;
   };
   void Collect(const KeyedAllGather& part);
   void PassUp(const std::string& name);
@@ -54,7 +53,7 @@ class Exchanges {
   ExchangeTracker tracker_;  // the root's
   size_t ranks_here_;        // of this process and of those below
   std::map<std::string, Collected> collected_;
-  std::map<std::string, net::EventLoop::TimerId> timers_;
+  std::map<std::string, net::Timer> timers_;
 };
 
 }  // namespace muster::rendezvous

@@ -15,11 +15,6 @@ constexpr Duration kCollect = std::chrono::milliseconds(20);
 
 }  // namespace
 
-ExitReports::~ExitReports() {
-  links_.loop().Cancel(timer_);
-  links_.loop().Cancel(collect_timer_);
-}
-
 void ExitReports::Pass(const std::vector<RankEnd>& ends) {
   if (ends.empty()) return;
   for (const RankEnd& end : ends) {
@@ -29,11 +24,11 @@ void ExitReports::Pass(const std::vector<RankEnd>& ends) {
   }
   if (links_.is_root()) return events_.on_ends(ends);
   ends_.insert(ends_.end(), ends.begin(), ends.end());
-  if (collect_timer_ == 0) collect_timer_ = links_.loop().After(kCollect, [this] { Flush(); });
+  if (!collect_timer_.pending()) collect_timer_ = links_.loop().After(kCollect, [this] { Flush(); });
 }
 
 void ExitReports::Flush() {
-  links_.loop().Cancel(std::exchange(collect_timer_, 0));
+  collect_timer_.Cancel();
   const ExitReport message{{ends_.begin() + static_cast<std::ptrdiff_t>(sent_), ends_.end()}, false};
   if (!message.ends.empty() && links_.SendUp(Encode(message))) sent_ = ends_.size();
 }
@@ -104,8 +99,8 @@ void ExitReports::Check() {
 }
 
 void ExitReports::ReportAbove() {
-  links_.loop().Cancel(timer_);
-  links_.loop().Cancel(std::exchange(collect_timer_, 0));
+  timer_.Cancel();
+  collect_timer_.Cancel();
   if (links_.is_root()) return Done();
   if (links_.SendUp(
           Encode(ExitReport{{ends_.begin() + static_cast<std::ptrdiff_t>(sent_), ends_.end()}, true}))) {
@@ -116,7 +111,7 @@ void ExitReports::ReportAbove() {
 }
 
 void ExitReports::Done() {
-  links_.loop().Cancel(timer_);
+  timer_.Cancel();
   if (std::exchange(done_, true)) return;
   if (events_.on_reported) events_.on_reported();
 }

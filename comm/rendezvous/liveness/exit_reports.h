@@ -29,7 +29,6 @@ class ExitReports {
       : links_(links), reported_(static_cast<size_t>(world_size)), events_(std::move(events)) {}
   ExitReports(const ExitReports&) = delete;
   ExitReports& operator=(const ExitReports&) = delete;
-  ~ExitReports();
 
   // Own ends, in a group that is well.
   void Send(const std::vector<RankEnd>& ends) { Pass(ends); }
@@ -70,8 +69,8 @@ class ExitReports {
   bool finishing_ = false;               // the own programs have ended
   bool passed_ = false;                  // and all of those below
   bool done_ = false;
-  net::EventLoop::TimerId timer_ = 0;
-  net::EventLoop::TimerId collect_timer_ = 0;
+  net::Timer timer_;
+  net::Timer collect_timer_;
 };
 
 }  // namespace muster::rendezvous

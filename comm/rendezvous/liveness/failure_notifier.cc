@@ -18,9 +18,6 @@ constexpr Duration kLaterThanDue = std::chrono::milliseconds(300);
 FailureNotifier::~FailureNotifier() {
   // For the processes below, an unconfirmed failure is more useful than a silent end.
   if (const Failure* own = failures_.unconfirmed()) links_.children().SendAll(Encode(*own));
-  links_.loop().Cancel(confirmation_timer_);
-  links_.loop().Cancel(give_up_timer_);
-  for (const net::EventLoop::TimerId timer : due_timers_) links_.loop().Cancel(timer);
 }
 
 void FailureNotifier::Await(const FailureDue& due) {
@@ -52,7 +49,7 @@ void FailureNotifier::Announce(Failure failure, bool from_above) {
   std::set<Source> below;
   for (const auto& [source, child] : links_.children().all()) below.insert(source);
   if (!failures_.Agree(std::move(failure), from_above, std::move(below))) return;
-  links_.loop().Cancel(confirmation_timer_);
+  confirmation_timer_.Cancel();
   links_.children().SendAll(Encode(*failures_.failure()));
   give_up_timer_ = links_.loop().After(kAllKnowWithin, [this] { GiveUp(); });
   events_.on_failure(*failures_.failure());
@@ -72,7 +69,7 @@ void FailureNotifier::CheckAllKnow() {
       links_.SendUp(EncodeBare(ControlType::kFailureKnown));
       return;
     case FailureAgreement::Knows::kAll:
-      links_.loop().Cancel(give_up_timer_);
+      give_up_timer_.Cancel();
       links_.children().SendAll(EncodeBare(ControlType::kAllKnow));
       events_.on_all_know();
   }

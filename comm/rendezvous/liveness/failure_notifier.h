@@ -56,9 +56,9 @@ class FailureNotifier {
   const uint64_t log_file_;
   const Events events_;
   FailureAgreement failures_;
-  net::EventLoop::TimerId confirmation_timer_ = 0;
-  net::EventLoop::TimerId give_up_timer_ = 0;
-  std::vector<net::EventLoop::TimerId> due_timers_;
+  net::Timer confirmation_timer_;
+  net::Timer give_up_timer_;
+  std::vector<net::Timer> due_timers_;
 };
 
 }  // namespace muster::rendezvous

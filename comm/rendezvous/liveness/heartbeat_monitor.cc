@@ -18,8 +18,6 @@ HeartbeatMonitor::HeartbeatMonitor(net::EventLoop& loop, LivenessOptions livenes
   Schedule();
 }
 
-HeartbeatMonitor::~HeartbeatMonitor() { loop_.Cancel(timer_); }
-
 void HeartbeatMonitor::Schedule() {
   timer_ = loop_.After(liveness_.heartbeat, [this] { Tick(); });
 }

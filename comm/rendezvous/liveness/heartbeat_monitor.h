@@ -49,7 +49,6 @@ class HeartbeatMonitor {
       Now now = [] { return Clock::now(); });
   HeartbeatMonitor(const HeartbeatMonitor&) = delete;
   HeartbeatMonitor& operator=(const HeartbeatMonitor&) = delete;
-  ~HeartbeatMonitor();
 
  private:
   void Schedule();
@@ -65,7 +64,7 @@ class HeartbeatMonitor {
   Clock::time_point last_tick_ = now_();
   Clock::time_point clocks_from_ = last_tick_;
   std::set<int> suspects_;  // the first rank of each: a stream's address may be used again
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
 };
 
 }  // namespace muster::rendezvous

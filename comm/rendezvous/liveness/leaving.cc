@@ -28,11 +28,6 @@ Leaving::Leaving(TreeLinks& links, const Roster& roster, std::vector<int> own_ra
       events_(std::move(events)),
       protocol_(roster, links.is_root(), own_ranks_, RanksBehind(links.children())) {}
 
-Leaving::~Leaving() {
-  links_.loop().Cancel(collect_timer_);
-  links_.loop().Cancel(release_timer_);
-}
-
 void Leaving::Leave() {
   if (!protocol_.Begin()) return;
   Take(own_ranks_);
@@ -45,14 +40,14 @@ void Leaving::Take(const std::vector<int>& ranks) {
   to_release_.insert(to_release_.end(), taken.released.begin(), taken.released.end());
   if (taken.pass_up == LeaveProtocol::PassUp::kNever) ReleaseChildren();
   if (taken.pass_up == LeaveProtocol::PassUp::kNow) SendUnsent();
-  if (taken.pass_up == LeaveProtocol::PassUp::kSoon && collect_timer_ == 0)
+  if (taken.pass_up == LeaveProtocol::PassUp::kSoon && !collect_timer_.pending())
     collect_timer_ = links_.loop().After(kCollectLeaves, [this] { SendUnsent(); });
   events_.on_left(taken.left);
   CheckReleased();
 }
 
 void Leaving::SendUnsent() {
-  links_.loop().Cancel(std::exchange(collect_timer_, 0));
+  collect_timer_.Cancel();
   const std::vector<int> ranks = protocol_.TakeUnsent();
   if (ranks.empty()) return;
   events_.on_pass_up();
@@ -90,13 +85,13 @@ void Leaving::CheckReleased() {
       return Release();
     case LeaveProtocol::End::kWhenChildrenAreGone:
       // Released processes close; an earlier exit could lose the message to them.
-      if (release_timer_ == 0) release_timer_ = links_.loop().After(kLeaveGrace, [this] { Release(); });
+      if (!release_timer_.pending()) release_timer_ = links_.loop().After(kLeaveGrace, [this] { Release(); });
   }
 }
 
 void Leaving::Release() {
   if (!protocol_.Release()) return;
-  links_.loop().Cancel(release_timer_);
+  release_timer_.Cancel();
   events_.on_released();
 }
 

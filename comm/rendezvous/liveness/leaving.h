@@ -28,7 +28,6 @@ class Leaving {
   Leaving(TreeLinks& links, const Roster& roster, std::vector<int> own_ranks, Events events);
   Leaving(const Leaving&) = delete;
   Leaving& operator=(const Leaving&) = delete;
-  ~Leaving();
 
   const LeaveProtocol& protocol() const { return protocol_; }
   // The own ranks are done.
@@ -52,8 +51,8 @@ class Leaving {
   const Events events_;
   LeaveProtocol protocol_;
   std::vector<ChildLinks::Source> to_release_;  // once their leave messages have gone up
-  net::EventLoop::TimerId collect_timer_ = 0;
-  net::EventLoop::TimerId release_timer_ = 0;
+  net::Timer collect_timer_;
+  net::Timer release_timer_;
 };
 
 }  // namespace muster::rendezvous

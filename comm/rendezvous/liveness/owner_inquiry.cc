@@ -16,11 +16,6 @@ constexpr size_t kMostOnTheirWay = 65536;
 
 }  // namespace
 
-OwnerInquiry::~OwnerInquiry() {
-  for (const auto& [id, asked] : asked_) params_.links.loop().Cancel(asked.timer);
-  for (const auto& [id, collected] : collected_) params_.links.loop().Cancel(collected.timer);
-}
-
 void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
   const uint64_t id = next_id_++;
   question.id = id;
@@ -108,7 +103,6 @@ void OwnerInquiry::Conclude(uint64_t id) {
   const auto node = collected_.extract(id);
   if (node.empty()) return;
   const Collected& collected = node.mapped();
-  params_.links.loop().Cancel(collected.timer);
   if (collected.asker != ChildLinks::kSelf) {
     params_.links.children().Send(collected.asker, Encode(collected.best));
   } else if (params_.links.is_root()) {
@@ -121,7 +115,6 @@ void OwnerInquiry::Conclude(uint64_t id) {
 void OwnerInquiry::Deliver(const OwnerAnswer& answer) {
   const auto node = asked_.extract(answer.id);
   if (node.empty()) return;
-  params_.links.loop().Cancel(node.mapped().timer);
   node.mapped().on_answer(answer);
 }
 

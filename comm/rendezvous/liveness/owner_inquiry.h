@@ -36,7 +36,6 @@ class OwnerInquiry {
   explicit OwnerInquiry(Params params) : params_(std::move(params)) {}
   OwnerInquiry(const OwnerInquiry&) = delete;
   OwnerInquiry& operator=(const OwnerInquiry&) = delete;
-  ~OwnerInquiry();
 
   // `on_answer` is called once, immediately or later, unless this ends before. The question's id is set here.
   void Ask(OwnerQuestion question, OnAnswer on_answer);
@@ -48,13 +47,13 @@ class OwnerInquiry {
  private:
   struct Asked {
     OnAnswer on_answer;
-    net::EventLoop::TimerId timer = 0;
+    net::Timer timer;
   };
   struct Collected {
     ChildLinks::Source asker = ChildLinks::kSelf;  // kSelf: this process or, below the root, upstream
     OwnerAnswer best;
     std::set<ChildLinks::Source> waits_for;
-    net::EventLoop::TimerId timer = 0;
+    net::Timer timer;
   };
 
   void Collect(const OwnerQuestion& question, ChildLinks::Source asker);

@@ -30,8 +30,6 @@ SilentNodes::SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port,
   timer_ = loop_.After(patience, [this] { Look(); });
 }
 
-SilentNodes::~SilentNodes() { loop_.Cancel(timer_); }
-
 void SilentNodes::Look() {
   std::vector<std::string> nodes = which_();
   nodes.resize(std::min(nodes.size(), kMostNodes));

@@ -27,7 +27,6 @@ class SilentNodes {
   SilentNodes(net::EventLoop& loop, Duration patience, uint16_t port, Which which, Report report);
   SilentNodes(const SilentNodes&) = delete;
   SilentNodes& operator=(const SilentNodes&) = delete;
-  ~SilentNodes();
 
  private:
   using Addresses = std::map<std::string, std::vector<net::SocketAddress>>;
@@ -41,7 +40,7 @@ class SilentNodes {
   Which which_;
   Report report_;
   net::ThreadWorker names_;
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
   std::map<std::string, std::unique_ptr<net::ReachProbe>> probes_;
 };
 

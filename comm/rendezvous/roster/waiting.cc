@@ -18,7 +18,6 @@ WaitReporter::WaitReporter(net::EventLoop& loop, bool terminal, std::function<Aw
 }
 
 WaitReporter::~WaitReporter() {
-  loop_.Cancel(timer_);
   if (line_open_) ClearStatusLine();
 }
 

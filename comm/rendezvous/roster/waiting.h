@@ -37,7 +37,7 @@ class WaitReporter {
   bool terminal_;
   std::function<AwaitedRanks()> describe_;
   Clock::time_point start_ = Clock::now();
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
   int reports_ = 0;
   bool line_open_ = false;
 };
@@ -49,18 +49,17 @@ class JoinDeadline {
       : loop_(loop), on_end_(std::move(on_end)) {}
   JoinDeadline(const JoinDeadline&) = delete;
   JoinDeadline& operator=(const JoinDeadline&) = delete;
-  ~JoinDeadline() { Stop(); }
 
   void Set(Duration remaining);
   // on_end is not called until the deadline is set again.
-  void Stop() { loop_.Cancel(timer_); }
+  void Stop() { timer_.Cancel(); }
   Deadline when() const { return deadline_; }
 
  private:
   net::EventLoop& loop_;
   std::function<void()> on_end_;
   Deadline deadline_ = Deadline::Never();
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
 };
 
 }  // namespace muster::rendezvous

@@ -25,8 +25,6 @@ GroupSurvey::GroupSurvey(net::EventLoop& loop, Params params)
       params_.on_hopeless);
 }
 
-GroupSurvey::~GroupSurvey() { loop_.Cancel(late_timer_); }
-
 void GroupSurvey::Stop() {
   params_.server.reset();
   stragglers_.reset();
@@ -58,14 +56,13 @@ void GroupSurvey::AskAll(Duration patience, Surveyor::OnAnswer then) {
 void GroupSurvey::NoteLate() {
   if (params_.failure()) return;
   if (stragglers_) return stragglers_->OnLate();
-  if (params_.at.is_root || late_timer_ != 0) return;
+  if (params_.at.is_root || late_timer_.pending()) return;
   const auto earliest = late_sent_ + kBetweenLates;
   if (Clock::now() >= earliest) return SendLate();
   late_timer_ = loop_.At(earliest, [this] { SendLate(); });
 }
 
 void GroupSurvey::SendLate() {
-  late_timer_ = 0;
   late_sent_ = Clock::now();
   params_.at.send_up(EncodeBare(ControlType::kLate));
 }

@@ -32,7 +32,6 @@ class GroupSurvey {
   GroupSurvey(net::EventLoop& loop, Params params);
   GroupSurvey(const GroupSurvey&) = delete;
   GroupSurvey& operator=(const GroupSurvey&) = delete;
-  ~GroupSurvey();
 
   // The state of every rank; `then` is called within about one and a half times `patience`.
   void AskAll(Duration patience, Surveyor::OnAnswer then);
@@ -55,7 +54,7 @@ class GroupSurvey {
   Surveyor surveyor_;
   std::unique_ptr<StragglerWatch> stragglers_;  // the root's
   Clock::time_point late_sent_{};
-  net::EventLoop::TimerId late_timer_ = 0;
+  net::Timer late_timer_;
 };
 
 }  // namespace muster::rendezvous

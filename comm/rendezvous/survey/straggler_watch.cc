@@ -28,8 +28,6 @@ StragglerWatch::StragglerWatch(net::EventLoop& loop, const Roster& roster, Durat
       ask_(std::move(ask)),
       on_hopeless_(std::move(on_hopeless)) {}
 
-StragglerWatch::~StragglerWatch() { loop_.Cancel(timer_); }
-
 // The ranks that wait for the same one report it within moments of each other.
 void StragglerWatch::OnLate() {
   ask_again_ = asking_;
@@ -40,14 +38,12 @@ void StragglerWatch::OnLate() {
 
 void StragglerWatch::AskIn(Duration delay) {
   const auto when = Clock::now() + delay;
-  if (timer_ != 0 && next_ask_ <= when) return;
-  loop_.Cancel(timer_);
+  if (timer_.pending() && next_ask_ <= when) return;
   next_ask_ = when;
   timer_ = loop_.At(when, [this] { AskNow(); });
 }
 
 void StragglerWatch::AskNow() {
-  timer_ = 0;
   asking_ = true;
   last_asked_ = Clock::now();
   ask_([this, alive = std::weak_ptr<bool>(alive_)](const std::vector<RankReport>& reports) {

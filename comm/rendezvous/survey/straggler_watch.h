@@ -34,7 +34,6 @@ class StragglerWatch {
   StragglerWatch(net::EventLoop& loop, const Roster& roster, Duration after, Ask ask, OnHopeless on_hopeless);
   StragglerWatch(const StragglerWatch&) = delete;
   StragglerWatch& operator=(const StragglerWatch&) = delete;
-  ~StragglerWatch();
 
   // Some rank has waited for `after`.
   void OnLate();
@@ -71,7 +70,7 @@ class StragglerWatch {
   bool ask_again_ = false;  // a rank was late meanwhile
   Clock::time_point last_asked_{};
   Clock::time_point next_ask_{};
-  net::EventLoop::TimerId timer_ = 0;
+  net::Timer timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

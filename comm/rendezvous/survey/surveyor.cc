@@ -30,11 +30,6 @@ Duration TimeOf(const Survey& survey) { return FromMilliseconds(std::min(survey.
 Surveyor::Surveyor(net::EventLoop& loop, Surroundings surroundings)
     : loop_(loop), at_(std::move(surroundings)) {}
 
-Surveyor::~Surveyor() {
-  for (const auto& [number, round] : rounds_) loop_.Cancel(round.timer);
-  for (const auto& [number, question] : questions_) loop_.Cancel(question.timer);
-}
-
 void Surveyor::AskAll(const Survey& survey, OnAnswer then) {
   if (at_.is_root) {
     return AskBelow(survey, [this, then = std::move(then)](Surveyed answer) {
@@ -57,7 +52,6 @@ void Surveyor::AskThisNode(uint64_t number) {
   auto node = questions_.extract(number);
   if (node.empty()) return;
   Question& question = node.mapped();
-  loop_.Cancel(question.timer);
   question.survey.milliseconds /= 2;
   AskBelow(question.survey, [this, then = std::move(question.then)](Surveyed answer) {
     answer.complete = false;
@@ -88,7 +82,6 @@ void Surveyor::ReceiveFromParent(ByteView frame) {
   if (!answer) return;
   auto node = questions_.extract(answer->number);
   if (node.empty()) return;
-  loop_.Cancel(node.mapped().timer);
   node.mapped().then(*std::move(answer));
 }
 
@@ -147,7 +140,6 @@ void Surveyor::Finish(uint64_t number) {
   auto node = rounds_.extract(number);
   if (node.empty()) return;
   Round& round = node.mapped();
-  loop_.Cancel(round.timer);
   for (const int rank : round.awaited) round.reports[rank] = Silent(rank);
   Surveyed answer{number, true, {}};
   for (auto& [rank, report] : round.reports) answer.reports.push_back(std::move(report));

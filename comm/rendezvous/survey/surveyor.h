@@ -37,7 +37,6 @@ class Surveyor {
   Surveyor(net::EventLoop& loop, Surroundings surroundings);
   Surveyor(const Surveyor&) = delete;
   Surveyor& operator=(const Surveyor&) = delete;
-  ~Surveyor();
 
   // All reports, by rank. `then` is called within one and a half times survey.milliseconds and half a second;
   // survey.number is not used.
@@ -58,12 +57,12 @@ class Surveyor {
     std::map<int, RankReport> reports;
     std::set<int> awaited;
     OnAnswer then;
-    net::EventLoop::TimerId timer = 0;
+    net::Timer timer;
   };
   struct Question {
     Survey survey;
     OnAnswer then;
-    net::EventLoop::TimerId timer = 0;
+    net::Timer timer;
   };
 
   void Take(uint64_t number, const Reports& reports);

@@ -60,8 +60,8 @@ void Server::OnAccept(UniqueFd fd, const net::SocketAddress& peer) {
       CloseClient(*gives_way, {Code::kDeadline, "it had sent nothing, and its place was needed"});
   }
   const auto session = std::make_shared<Session>(host_, id, std::move(fd), peer);
-  const auto handshake = loop_.After(options_.handshake, [this, id] { Expire(id); });
-  sessions_.emplace(id, Client{session, handshake, spaces_.end()});
+  sessions_.emplace(
+      id, Client{session, loop_.After(options_.handshake, [this, id] { Expire(id); }), spaces_.end()});
   UpdatePaused();
   if (const Status watched = session->AwaitGreeting(); !watched) session->Close(watched.error());
 }
@@ -76,7 +76,7 @@ void Server::UpdatePaused() {
 }
 
 void Server::OnGreeted(ClientId id) {
-  loop_.Cancel(std::exchange(sessions_.at(id).handshake, 0));
+  sessions_.at(id).handshake.Cancel();
   if (!options_.gate) return Admit(id, Member{});
   entrance_.Greeted(id);
   AskNext();
@@ -142,7 +142,6 @@ void Server::OnClosed(ClientId id, const Error& reason) {
   const bool was_admitted = space != spaces_.end();
   const net::SocketAddress peer = found->second.session->peer();
   entrance_.Leave(id);
-  loop_.Cancel(found->second.handshake);
   sessions_.erase(found);
   // The end of a client's connection, even if sudden, is not logged; a refusal by the store itself is.
   if (reason.code != Code::kSystem && !was_admitted) Refuse(peer, reason);

@@ -88,7 +88,7 @@ class Server {
   using Spaces = std::map<Space, ProgramKeys>;
   struct Client {
     std::shared_ptr<Session> session;
-    net::EventLoop::TimerId handshake = 0;
+    net::Timer handshake;
     Spaces::iterator space;  // spaces_.end() until it is admitted
   };
 

@@ -41,7 +41,7 @@ TEST(EventLoopTimers, DoNotFireEarlyNorAfterCancel) {
   ASSERT_TRUE(loop.Until([&] { return late; }));
   EXPECT_GE(Clock::now() - before, milliseconds(3));
   EXPECT_FALSE(cancelled);
-  loop->Cancel(4711);
+  loop->Cancel({});
 }
 
 TEST(EventLoopTimers, AHandlerMayCancelAnotherAndItself) {
@@ -49,8 +49,8 @@ TEST(EventLoopTimers, AHandlerMayCancelAnotherAndItself) {
   bool other_fired = false;
   bool done = false;
   const auto now = Clock::now();
-  EventLoop::TimerId other = 0;
-  EventLoop::TimerId self = 0;
+  EventLoop::TimerId other;
+  EventLoop::TimerId self;
   self = loop->At(now, [&] {
     loop->Cancel(other);
     loop->Cancel(self);
@@ -69,6 +69,53 @@ TEST(EventLoopTimers, AHandlerMayStartAnother) {
   };
   loop->After(Duration::zero(), again);
   ASSERT_TRUE(loop.Until([&] { return fired == 5; }));
+}
+
+TEST(EventLoopTimers, ATimerEndsWithItsOwnerAndWhenItIsSetAgain) {
+  TestLoop loop;
+  std::string fired;
+  Timer again = loop->After(milliseconds(1), [&] { fired += "first "; });
+  again = loop->After(milliseconds(1), [&] { fired += "second "; });
+  Timer cancelled = loop->After(milliseconds(1), [&] { fired += "cancelled "; });
+  cancelled.Cancel();
+  EXPECT_FALSE(cancelled.pending());
+  Timer moved;
+  {
+    const Timer dropped = loop->After(milliseconds(1), [&] { fired += "dropped "; });
+    Timer from = loop->After(milliseconds(1), [&] { fired += "moved "; });
+    moved = std::move(from);
+    EXPECT_TRUE(moved.pending());
+  }
+  loop.For(milliseconds(3));
+  EXPECT_EQ(fired, "second moved ");
+  EXPECT_FALSE(moved.pending());
+}
+
+// Its handler may set it again, or destroy it with the object that owns it.
+TEST(EventLoopTimers, ATimerIsNotPendingInItsHandler) {
+  TestLoop loop;
+  auto timer = std::make_unique<Timer>();
+  int fired = 0;
+  bool pending = true;
+  std::function<void()> on_time = [&] {
+    pending = timer->pending();
+    if (++fired == 3) return timer.reset();
+    *timer = loop->After(Duration::zero(), on_time);
+  };
+  *timer = loop->After(Duration::zero(), on_time);
+  EXPECT_TRUE(timer->pending());
+  ASSERT_TRUE(loop.Until([&] { return timer == nullptr; }));
+  EXPECT_FALSE(pending);
+  EXPECT_EQ(fired, 3);
+}
+
+TEST(EventLoopTimers, AHandlerMayOwnATimerAtTheEndOfTheLoop) {
+  auto loop = *EventLoop::Create();
+  const auto owned = std::make_shared<Timer>(loop->After(hours(1), [] {}));
+  const std::weak_ptr<Timer> timer = owned;
+  loop->After(hours(2), [owned] {});
+  loop.reset();
+  EXPECT_EQ(timer.use_count(), 1);
 }
 
 TEST(EventLoopTimers, ADelayBeyondTheClockNeverFires) {

@@ -40,7 +40,6 @@ class PeerWatchTest : public testing::Test {
                           d.address().port()},
         std::move(events));
   }
-  ~PeerWatchTest() override { loop->Cancel(beat); }
 
   struct Leader {
     ChildLinks::Source source = 0;
@@ -74,7 +73,7 @@ class PeerWatchTest : public testing::Test {
   LeaveProtocol leaves{group.roster, true, {0}, {}};
   Leader b;
   Leader c;
-  net::EventLoop::TimerId beat = 0;
+  net::Timer beat;
   std::vector<int> behind;
   std::unique_ptr<PeerWatch> watch;
 };
