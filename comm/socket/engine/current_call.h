@@ -38,6 +38,7 @@ class CurrentCall {
   void Begin(const Call& call, Duration timeout, std::optional<Deadline> deadline);
   void End();
   const Call& call() const { return call_; }
+  ConnectionSet& connections() { return connections_; }
   PeerFailures& failures() { return failures_; }
   StallMonitor& stall_monitor() { return stall_monitor_; }
 

@@ -9,8 +9,7 @@ ProgressEngine::ProgressEngine(ConnectionSet& connections, CallHistory* history,
     : connections_(connections),
       spin_(options.spin),
       call_(connections, history, options),
-      mover_(round_, connections, call_),
-      wait_(round_, mover_, connections, call_) {}
+      wait_(round_, connections, call_) {}
 
 void ProgressEngine::End() {
   round_.Clear();
@@ -56,7 +55,7 @@ Status ProgressEngine::Run() {
 
 Status ProgressEngine::Drive() {
   bool moved = false;
-  MUSTER_CHECK(mover_.AdvanceAll(moved));
+  MUSTER_CHECK(round_.AdvanceAll(call_, moved));
   while (!round_.done()) {
     if (SpinsFor(round_.streams().size(), spin_)) MUSTER_CHECK(Spin());
     if (!round_.done()) MUSTER_CHECK(wait_.Sleep(nullptr));
@@ -85,7 +84,7 @@ Status ProgressEngine::Spin() {
   Clock::time_point give_up = Clock::now() + kSpinFor;
   for (;;) {
     bool moved = false;
-    MUSTER_CHECK(mover_.AdvanceAll(moved));
+    MUSTER_CHECK(round_.AdvanceAll(call_, moved));
     if (round_.done()) return {};
     const Clock::time_point now = Clock::now();
     if (moved) give_up = now + kSpinFor;

@@ -28,7 +28,6 @@
 #include "comm/socket/engine/current_call.h"
 #include "comm/socket/engine/peer_failures.h"
 #include "comm/socket/engine/round.h"
-#include "comm/socket/engine/round_mover.h"
 #include "comm/socket/transport/call_history.h"
 
 namespace muster::socket {
@@ -85,7 +84,6 @@ class ProgressEngine {
   bool spin_;
   CurrentCall call_;
   Round round_;
-  RoundMover mover_;
   BlockedWait wait_;
 };
 

@@ -38,6 +38,49 @@ bool Round::LacksConnection() const {
       streams(), [](const PeerStream& stream) { return !stream.done() && stream.connection() == nullptr; });
 }
 
+Status Round::AdvanceAll(CurrentCall& call, bool& moved) {
+  for (PeerStream& stream : streams()) MUSTER_CHECK(Advance(call, stream, moved));
+  return moved ? AdvanceHeld(call, moved) : Status();
+}
+
+Status Round::AdvanceReady(CurrentCall& call, const std::vector<PeerStream*>& ready) {
+  bool moved = false;
+  for (PeerStream* stream : ready) MUSTER_CHECK(Advance(call, *stream, moved));
+  return moved ? AdvanceHeld(call, moved) : Status();
+}
+
+Status Round::AdvanceUnconnected(CurrentCall& call) {
+  bool moved = false;
+  for (PeerStream& stream : streams()) {
+    if (stream.connection() == nullptr) MUSTER_CHECK(Advance(call, stream, moved));
+  }
+  return {};
+}
+
+// Another stream may wait to pass on data that this stream has received.
+Status Round::AdvanceHeld(CurrentCall& call, bool& moved) {
+  for (PeerStream& stream : streams()) {
+    if (stream.held() && stream.MaySend()) MUSTER_CHECK(Advance(call, stream, moved));
+  }
+  return {};
+}
+
+Status Round::Advance(CurrentCall& call, PeerStream& stream, bool& moved) {
+  if (stream.done() || call.failures().IsLost(stream.rank())) return {};
+  if (stream.connection() == nullptr) {
+    const ConnectionSet::Found found = call.connections().Get(stream.rank());
+    stream.set_connection(found.connection);
+    if (found.failure) call.failures().OnNotConnected(stream.rank(), *found.failure);
+  }
+  if (stream.connection() == nullptr) return {};
+  const StreamEvent event = stream.Advance(call.call(), scratch());
+  if (event == StreamEvent::kNothing) return {};
+  if (event != StreamEvent::kMoved) return call.failures().OnEvent(stream, event);
+  moved = true;
+  call.stall_monitor().Progress();
+  return {};
+}
+
 void Round::Clear() {
   active_ = 0;
   arrivals_.clear();

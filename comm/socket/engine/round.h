@@ -1,6 +1,7 @@
-// The messages of one round of an operation: an algorithm queues them, the engine moves them.
+// The messages of one round of an operation: an algorithm queues them, the engine moves them as far as they go, over all
+// connections in both directions.
 //
-// Threads: one. Nothing here blocks. Ownership: buffers stay the caller's until Clear.
+// Threads: one. Only errors block, like PeerFailures. Ownership: buffers stay the caller's until Clear.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "comm/base/error.h"
+#include "comm/socket/engine/current_call.h"
 #include "comm/socket/engine/peer_stream.h"
 
 namespace muster::socket {
@@ -32,12 +35,19 @@ class Round {
   // A message waits for a connection.
   bool LacksConnection() const;
 
+  Status AdvanceAll(CurrentCall& call, bool& moved);
+  Status AdvanceReady(CurrentCall& call, const std::vector<PeerStream*>& ready);
+  // Those that have waited for a connection.
+  Status AdvanceUnconnected(CurrentCall& call);
+
   void Clear();
 
  private:
   static constexpr size_t kScratchBytes = size_t{64} * 1024;
 
   PeerStream& StreamTo(int peer);
+  Status AdvanceHeld(CurrentCall& call, bool& moved);
+  Status Advance(CurrentCall& call, PeerStream& stream, bool& moved);
 
   std::vector<PeerStream> streams_;  // the first active_ are in use; kept for their memory
   size_t active_ = 0;
