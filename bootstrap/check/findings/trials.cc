@@ -17,9 +17,7 @@ class Elements {
 
   size_t count() const { return bytes_.size() / SizeOf(type_); }
   Buffer buffer() { return {bytes_.data(), count(), type_, Memory::kHost}; }
-  void Set(size_t index, int64_t value) {
-    socket::SetElement(type_, bytes_.data(), index, static_cast<double>(value));
-  }
+  void Set(size_t index, double value) { socket::SetElement(type_, bytes_.data(), index, value); }
   double Get(size_t index) const { return socket::GetElement(type_, bytes_.data(), index); }
 
  private:
@@ -40,36 +38,35 @@ std::string Compare(const Elements& got, const Wanted& wanted) {
   return {};
 }
 
+// One rank in a trial.
+struct Place {
+  double size;
+  double rank;
+  double root;
+  ReduceOp reduce;
+};
+
 // Small numbers that every type holds exactly: element e is for ranks 15e to 15e+14, which put in 1 to 15,
 // and all others 0. No sum is above 120, and each rank is in exactly one.
-constexpr size_t kTeam = 15;
+constexpr int kTeam = 15;
 
-size_t Teams(size_t ranks) { return (ranks + kTeam - 1) / kTeam; }
-
-Elements TeamNumbers(DataType type, size_t ranks, size_t rank) {
-  Elements elements(type, Teams(ranks));
-  elements.Set(rank / kTeam, static_cast<int64_t>(rank % kTeam + 1));
-  return elements;
+double TeamNumber(const Place& at, double team) {
+  const double member = at.rank - team * kTeam;
+  return member >= 0 && member < kTeam ? member + 1 : 0;
 }
 
-double Factorial(size_t number) {
-  double product = 1;
-  for (size_t factor = 2; factor <= number; ++factor) product *= static_cast<double>(factor);
-  return product;
-}
+double Factorial(double number) { return number < 2 ? 1 : number * Factorial(number - 1); }
 
-double TeamResult(ReduceOp operation, size_t ranks, size_t team) {
-  const size_t members = std::min(kTeam, ranks - team * kTeam);
-  const size_t whole = members * (members + 1) / 2;
-  const auto sum = static_cast<double>(whole);
-  const bool all_here = members == ranks;
-  switch (operation) {
+double TeamResult(const Place& at, double team) {
+  const double members = std::min<double>(kTeam, at.size - team * kTeam);
+  const bool all_here = members == at.size;
+  switch (at.reduce) {
     case ReduceOp::kSum:
-      return sum;
+      return members * (members + 1) / 2;
     case ReduceOp::kAvg:
-      return sum / static_cast<double>(ranks);
+      return members * (members + 1) / 2 / at.size;
     case ReduceOp::kMax:
-      return static_cast<double>(members);
+      return members;
     case ReduceOp::kMin:
       return all_here ? 1 : 0;
     case ReduceOp::kProd:
@@ -78,102 +75,49 @@ double TeamResult(ReduceOp operation, size_t ranks, size_t team) {
   return 0;
 }
 
-size_t SizeOfGroup(const Communicator& group) { return static_cast<size_t>(group.size()); }
-size_t RankIn(const Communicator& group) { return static_cast<size_t>(group.rank()); }
+double SumOfRanks(const Place& at, double) { return at.size * (at.size - 1) / 2; }
 
-Result<std::string> SumOfRanks(Communicator& group) {
-  const auto size = static_cast<int64_t>(group.size());
-  Elements elements(DataType::kI64, 1);
-  elements.Set(0, group.rank());
-  MUSTER_CHECK(group.AllReduce(elements.buffer(), elements.buffer(), ReduceOp::kSum));
-  const int64_t sum = size * (size - 1) / 2;
-  return Compare(elements, [sum](size_t) { return static_cast<double>(sum); });
+// Instead of a number of elements: one for each rank, for each team.
+constexpr int kRanks = -1;
+constexpr int kTeams = -2;
+
+size_t CountOf(int elements, int ranks) {
+  if (elements == kTeams) return static_cast<size_t>((ranks + kTeam - 1) / kTeam);
+  return static_cast<size_t>(elements == kRanks ? ranks : elements);
 }
 
-Trial AllReduceOf(DataType type, ReduceOp operation) {
-  return {fmt::format("AllReduce {} {}", Name(operation), Name(type)),
-          [=](Communicator& group) -> Result<std::string> {
-            const size_t size = SizeOfGroup(group);
-            Elements send = TeamNumbers(type, size, RankIn(group));
-            Elements receive(type, send.count());
-            MUSTER_CHECK(group.AllReduce(send.buffer(), receive.buffer(), operation));
-            return Compare(receive, [&](size_t team) { return TeamResult(operation, size, team); });
-          }};
+enum class Root { kNone, kMiddle, kLast };
+
+// An operation on elements: `put` is element i of this rank before it, `wanted` after it.
+struct ElementTrial {
+  std::string name;
+  Operation operation;
+  DataType type;
+  int send;  // 0: the elements to send are in the buffer that receives
+  int receive;
+  double (*put)(const Place&, double i);
+  double (*wanted)(const Place&, double i);
+  Root root = Root::kNone;
+  ReduceOp reduce = ReduceOp::kSum;
+};
+
+Result<std::string> Try(const ElementTrial& trial, Communicator& group) {
+  const int size = group.size();
+  const int root = trial.root == Root::kMiddle ? size / 2 : trial.root == Root::kLast ? size - 1 : -1;
+  const Place at{static_cast<double>(size), static_cast<double>(group.rank()), static_cast<double>(root),
+                 trial.reduce};
+  Elements receive(trial.type, CountOf(trial.receive, size));
+  Elements apart(trial.type, CountOf(trial.send, size));
+  Elements& send = trial.send == 0 ? receive : apart;
+  for (size_t i = 0; i < send.count(); ++i) send.Set(i, trial.put(at, static_cast<double>(i)));
+  MUSTER_CHECK(group.Perform({trial.operation, send.buffer(), receive.buffer(), trial.reduce, root}, {}));
+  // A call with that root has its result there alone.
+  if (trial.root == Root::kLast && group.rank() != root) return std::string();
+  return Compare(receive, [&](size_t i) { return trial.wanted(at, static_cast<double>(i)); });
 }
 
-// Long enough for the algorithms of long messages.
-Result<std::string> LongAllReduce(Communicator& group) {
-  constexpr size_t kElements = 16 << 10;
-  const auto size = static_cast<double>(group.size());
-  Elements elements(DataType::kF64, kElements);
-  for (size_t i = 0; i < kElements; ++i) elements.Set(i, group.rank() + static_cast<int64_t>(i));
-  MUSTER_CHECK(group.AllReduce(elements.buffer(), elements.buffer(), ReduceOp::kSum));
-  return Compare(elements, [&](size_t i) { return size * (size - 1) / 2 + size * static_cast<double>(i); });
-}
-
-Result<std::string> TryReduce(Communicator& group) {
-  const size_t size = SizeOfGroup(group);
-  const int root = group.size() - 1;
-  Elements send = TeamNumbers(DataType::kI32, size, RankIn(group));
-  Elements receive(DataType::kI32, send.count());
-  MUSTER_CHECK(group.Reduce(send.buffer(), receive.buffer(), ReduceOp::kSum, root));
-  if (group.rank() != root) return std::string();
-  return Compare(receive, [&](size_t team) { return TeamResult(ReduceOp::kSum, size, team); });
-}
-
-Result<std::string> TryReduceScatter(Communicator& group) {
-  const size_t size = SizeOfGroup(group);
-  Elements send(DataType::kI64, size);
-  Elements receive(DataType::kI64, 1);
-  for (size_t i = 0; i < size; ++i) send.Set(i, static_cast<int64_t>(RankIn(group) * (i + 1)));
-  MUSTER_CHECK(group.ReduceScatter(send.buffer(), receive.buffer(), ReduceOp::kSum));
-  const size_t sum = size * (size - 1) / 2;
-  return Compare(receive, [&](size_t) { return static_cast<double>(sum * (RankIn(group) + 1)); });
-}
-
-Result<std::string> TryBroadcast(Communicator& group) {
-  constexpr size_t kElements = 5;
-  const int root = group.size() / 2;
-  Elements elements(DataType::kI32, kElements);
-  for (size_t i = 0; i < kElements; ++i) elements.Set(i, group.rank() * 10 + static_cast<int64_t>(i));
-  MUSTER_CHECK(group.Broadcast(elements.buffer(), root));
-  return Compare(elements, [&](size_t i) { return root * 10 + static_cast<double>(i); });
-}
-
-Result<std::string> TryGather(Communicator& group) {
-  const int root = group.size() - 1;
-  Elements send(DataType::kF32, 1);
-  Elements receive(DataType::kF32, SizeOfGroup(group));
-  send.Set(0, group.rank() + 1);
-  MUSTER_CHECK(group.Gather(send.buffer(), receive.buffer(), root));
-  if (group.rank() != root) return std::string();
-  return Compare(receive, [](size_t i) { return static_cast<double>(i + 1); });
-}
-
-Result<std::string> TryAllGather(Communicator& group) {
-  Elements send(DataType::kU64, 1);
-  Elements receive(DataType::kU64, SizeOfGroup(group));
-  send.Set(0, group.rank() + 1);
-  MUSTER_CHECK(group.AllGather(send.buffer(), receive.buffer()));
-  return Compare(receive, [](size_t i) { return static_cast<double>(i + 1); });
-}
-
-Result<std::string> TryScatter(Communicator& group) {
-  const int root = group.size() / 2;
-  Elements send(DataType::kI32, SizeOfGroup(group));
-  Elements receive(DataType::kI32, 1);
-  for (size_t i = 0; i < send.count(); ++i) send.Set(i, group.rank() * 7 + static_cast<int64_t>(i));
-  MUSTER_CHECK(group.Scatter(send.buffer(), receive.buffer(), root));
-  return Compare(receive, [&](size_t) { return root * 7 + static_cast<double>(group.rank()); });
-}
-
-Result<std::string> TryAllToAll(Communicator& group) {
-  const size_t size = SizeOfGroup(group);
-  Elements send(DataType::kI64, size);
-  Elements receive(DataType::kI64, size);
-  for (size_t i = 0; i < size; ++i) send.Set(i, static_cast<int64_t>(RankIn(group) * size + i));
-  MUSTER_CHECK(group.AllToAll(send.buffer(), receive.buffer()));
-  return Compare(receive, [&](size_t i) { return static_cast<double>(i * size + RankIn(group)); });
+Trial Of(const ElementTrial& trial) {
+  return {trial.name, [trial](Communicator& group) { return Try(trial, group); }};
 }
 
 // Around the ring; Send waits for its Recv, so even ranks send first.
@@ -182,7 +126,7 @@ Result<std::string> TrySendRecv(Communicator& group) {
   if (size == 1) return std::string();
   Elements send(DataType::kI32, 3);
   Elements receive(DataType::kI32, 3);
-  for (size_t i = 0; i < send.count(); ++i) send.Set(i, group.rank() * 10 + static_cast<int64_t>(i));
+  for (size_t i = 0; i < send.count(); ++i) send.Set(i, group.rank() * 10 + static_cast<double>(i));
   const int before = (group.rank() + size - 1) % size;
   for (const bool sends : {group.rank() % 2 == 0, group.rank() % 2 != 0}) {
     MUSTER_CHECK(sends ? group.Send(send.buffer(), (group.rank() + 1) % size)
@@ -243,25 +187,41 @@ Result<std::string> TrySplit(Communicator& group) {
 }  // namespace
 
 std::vector<Trial> AllTrials() {
-  std::vector<Trial> trials = {{"sum of all ranks", SumOfRanks}};
-  for (const DataType type : {DataType::kI8, DataType::kU8, DataType::kI32, DataType::kI64, DataType::kU64,
-                              DataType::kF16, DataType::kBF16, DataType::kF32, DataType::kF64}) {
-    trials.push_back(AllReduceOf(type, ReduceOp::kSum));
-  }
-  trials.push_back(AllReduceOf(DataType::kF64, ReduceOp::kProd));
-  trials.push_back(AllReduceOf(DataType::kF32, ReduceOp::kMin));
-  trials.push_back(AllReduceOf(DataType::kI32, ReduceOp::kMax));
-  trials.push_back(AllReduceOf(DataType::kF32, ReduceOp::kAvg));
+  using enum Operation;
+  using enum DataType;
+  using enum ReduceOp;
+  using P = const Place&;
+  std::vector<Trial> trials = {
+      Of({"sum of all ranks", kAllReduce, kI64, 0, 1, [](P at, double) { return at.rank; }, SumOfRanks})};
+  const auto add_all_reduce = [&trials](DataType type, ReduceOp reduce) {
+    trials.push_back(Of({fmt::format("AllReduce {} {}", Name(reduce), Name(type)), kAllReduce, type, kTeams,
+                         kTeams, TeamNumber, TeamResult, Root::kNone, reduce}));
+  };
+  for (const DataType type : {kI8, kU8, kI32, kI64, kU64, kF16, kBF16, kF32, kF64})
+    add_all_reduce(type, kSum);
+  add_all_reduce(kF64, kProd);
+  add_all_reduce(kF32, kMin);
+  add_all_reduce(kI32, kMax);
+  add_all_reduce(kF32, kAvg);
   const std::vector<Trial> others = {
-      {"AllReduce sum f64, 128 KiB", LongAllReduce},
+      // Long enough for the algorithms of long messages.
+      Of({"AllReduce sum f64, 128 KiB", kAllReduce, kF64, 0, 16 << 10,
+          [](P at, double i) { return at.rank + i; },
+          [](P at, double i) { return SumOfRanks(at, i) + at.size * i; }}),
       {"Barrier", TryBarrier},
-      {"Broadcast", TryBroadcast},
-      {"Reduce", TryReduce},
-      {"Gather", TryGather},
-      {"AllGather", TryAllGather},
-      {"Scatter", TryScatter},
-      {"ReduceScatter", TryReduceScatter},
-      {"AllToAll", TryAllToAll},
+      Of({"Broadcast", kBroadcast, kI32, 0, 5, [](P at, double i) { return at.rank * 10 + i; },
+          [](P at, double i) { return at.root * 10 + i; }, Root::kMiddle}),
+      Of({"Reduce", kReduce, kI32, kTeams, kTeams, TeamNumber, TeamResult, Root::kLast}),
+      Of({"Gather", kGather, kF32, 1, kRanks, [](P at, double) { return at.rank + 1; },
+          [](P, double i) { return i + 1; }, Root::kLast}),
+      Of({"AllGather", kAllGather, kU64, 1, kRanks, [](P at, double) { return at.rank + 1; },
+          [](P, double i) { return i + 1; }}),
+      Of({"Scatter", kScatter, kI32, kRanks, 1, [](P at, double i) { return at.rank * 7 + i; },
+          [](P at, double) { return at.root * 7 + at.rank; }, Root::kMiddle}),
+      Of({"ReduceScatter", kReduceScatter, kI64, kRanks, 1, [](P at, double i) { return at.rank * (i + 1); },
+          [](P at, double i) { return SumOfRanks(at, i) * (at.rank + 1); }}),
+      Of({"AllToAll", kAllToAll, kI64, kRanks, kRanks, [](P at, double i) { return at.rank * at.size + i; },
+          [](P at, double i) { return i * at.size + at.rank; }}),
       {"Send and Recv", TrySendRecv},
       {"GatherBytes", TryGatherBytes},
       {"AllGatherBytes", TryAllGatherBytes},
