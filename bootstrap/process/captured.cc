@@ -23,11 +23,12 @@ constexpr Duration kGoneWithin = std::chrono::seconds(1);
 
 class Captured {
  public:
-  Captured(const CaptureRequest& request, Pipe output, Pipe complaint, UniqueFd nothing)
+  // Without `complaint`, standard error is part of the output, which is cut instead of refused.
+  Captured(const CaptureRequest& request, Pipe output, Pipe complaint)
       : request_(request),
+        merged_(!complaint.write_end),
         output_(std::move(output)),
-        complaint_(std::move(complaint)),
-        nothing_(std::move(nothing)) {}
+        complaint_(std::move(complaint)) {}
 
   // After any outcome, no process of it is left.
   ~Captured() {
@@ -37,13 +38,14 @@ class Captured {
   Captured& operator=(const Captured&) = delete;
 
   Status Start() {
+    const UniqueFd nothing = AboveStandard(open("/dev/null", O_RDONLY | O_CLOEXEC));
     ExecRequest plan{request_.candidates,
                      {request_.name},
                      request_.environment,
                      std::nullopt,
-                     nothing_.get(),
+                     nothing.get(),
                      output_.write_end.get(),
-                     complaint_.write_end.get(),
+                     (merged_ ? output_ : complaint_).write_end.get(),
                      /*own_process_group=*/true,
                      DescriptorLimitBefore()};
     plan.arguments.insert(plan.arguments.end(), request_.arguments.begin(), request_.arguments.end());
@@ -61,21 +63,8 @@ class Captured {
     return {};
   }
 
-  Result<std::string> Read(Deadline deadline) {
-    while (output_.read_end || complaint_.read_end) {
-      std::array<pollfd, 2> watched = {
-          {{output_.read_end.get(), POLLIN, 0}, {complaint_.read_end.get(), POLLIN, 0}}};
-      const int ready = poll(watched.data(), watched.size(), deadline.PollMilliseconds());
-      if (ready < 0 && errno != EINTR) return Fail(Code::kSystem, "poll: {}", ErrnoText(errno));
-      if (deadline.Expired()) return Fail(Code::kDeadline, "{} did not answer in time", request_.name);
-      if (ready <= 0) continue;
-      if (watched[0].revents != 0) Take(output_.read_end, text_);
-      if (watched[1].revents != 0) Take(complaint_.read_end, message_);
-      if (text_.size() > request_.longest) {
-        return Fail(Code::kSystem, "{} printed more than {} bytes", request_.name, request_.longest);
-      }
-      if (message_.size() > kLongestComplaint) message_.erase(0, message_.size() - kLongestComplaint);
-    }
+  Result<std::string> Answer(Deadline deadline) {
+    MUSTER_CHECK(Read(deadline));
     // It has closed its output: it is about to end, or has other plans.
     if (!process_.AwaitExit(deadline)) return Fail(Code::kDeadline, "{} did not end in time", request_.name);
     const std::optional<ChildExit> exit = End();
@@ -89,7 +78,35 @@ class Captured {
     return std::move(text_);
   }
 
+  ToolOutput OfTool(Duration grace, Deadline deadline) {
+    const bool in_time = Read(deadline).has_value();
+    if (!in_time) static_cast<void>(process_.Signal(SIGTERM, /*group=*/true));
+    if (in_time || Read(Deadline::After(grace))) process_.AwaitExit(Deadline::After(grace));
+    const std::optional<ChildExit> exit = End();
+    return {true, in_time, exit && exit->signal == 0, std::move(text_)};
+  }
+
  private:
+  // Until it has closed its output.
+  Status Read(Deadline deadline) {
+    while (output_.read_end || complaint_.read_end) {
+      std::array<pollfd, 2> watched = {
+          {{output_.read_end.get(), POLLIN, 0}, {complaint_.read_end.get(), POLLIN, 0}}};
+      const int ready = poll(watched.data(), watched.size(), deadline.PollMilliseconds());
+      if (ready < 0 && errno != EINTR) return Fail(Code::kSystem, "poll: {}", ErrnoText(errno));
+      if (deadline.Expired()) return Fail(Code::kDeadline, "{} did not answer in time", request_.name);
+      if (ready <= 0) continue;
+      if (watched[0].revents != 0) Take(output_.read_end, text_);
+      if (watched[1].revents != 0) Take(complaint_.read_end, message_);
+      if (merged_ && text_.size() > request_.longest) text_.resize(request_.longest);
+      if (text_.size() > request_.longest) {
+        return Fail(Code::kSystem, "{} printed more than {} bytes", request_.name, request_.longest);
+      }
+      if (message_.size() > kLongestComplaint) message_.erase(0, message_.size() - kLongestComplaint);
+    }
+    return {};
+  }
+
   static void Take(UniqueFd& reader, std::string& text) {
     std::array<char, 16384> buffer{};
     const ssize_t got = read(reader.get(), buffer.data(), buffer.size());
@@ -119,9 +136,9 @@ class Captured {
   }
 
   const CaptureRequest& request_;
+  const bool merged_;
   Pipe output_;
   Pipe complaint_;
-  UniqueFd nothing_;
   ClaimedChild process_;
   std::string text_;
   std::string message_;
@@ -132,10 +149,16 @@ class Captured {
 Result<std::string> Capture(const CaptureRequest& request, Deadline deadline) {
   MUSTER_TRY(Pipe output, MakePipe());
   MUSTER_TRY(Pipe complaint, MakePipe());
-  UniqueFd nothing = AboveStandard(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  Captured captured(request, std::move(output), std::move(complaint), std::move(nothing));
+  Captured captured(request, std::move(output), std::move(complaint));
   MUSTER_CHECK(captured.Start());
-  return captured.Read(deadline);
+  return captured.Answer(deadline);
+}
+
+ToolOutput CaptureTool(const CaptureRequest& request, Duration grace, Deadline deadline) {
+  Result<Pipe> output = MakePipe();
+  if (!output) return {};
+  Captured captured(request, *std::move(output), {});
+  return captured.Start() ? captured.OfTool(grace, deadline) : ToolOutput();
 }
 
 }  // namespace muster::process

@@ -24,4 +24,14 @@ struct CaptureRequest {
 // line of its standard error.
 Result<std::string> Capture(const CaptureRequest& request, Deadline deadline);
 
+struct ToolOutput {
+  bool started = false;
+  bool in_time = false;
+  bool exited = false;  // by itself: no signal ended it
+  std::string output;
+};
+// The same of a tool that may hold another process: its output includes standard error, more than `longest` is
+// dropped, and at the deadline it gets SIGTERM, then SIGKILL after `grace`.
+ToolOutput CaptureTool(const CaptureRequest& request, Duration grace, Deadline deadline);
+
 }  // namespace muster::process

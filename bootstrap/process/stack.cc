@@ -1,20 +1,15 @@
 #include "bootstrap/process/stack.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <csignal>
 
 #include "bootstrap/process/exec_child.h"
-#include "bootstrap/process/reaper.h"
 #include "comm/base/parse.h"
-#include "comm/system/pipe.h"
 #include "comm/system/proc_file.h"
 
 namespace muster::process {
@@ -26,22 +21,6 @@ constexpr Duration kToolGrace = std::chrono::milliseconds(500);
 constexpr int kDeepest = 8;
 constexpr size_t kStateField = 3;
 constexpr std::string_view kPath = "/usr/local/bin:/usr/bin:/bin";
-
-// Until the tool has closed its output; false at the deadline.
-bool ReadOutput(int fd, std::string& output, Deadline deadline) {
-  for (;;) {
-    pollfd readable{fd, POLLIN, 0};
-    const int ready = poll(&readable, 1, deadline.PollMilliseconds());
-    if (ready == 0) return false;
-    if (ready < 0 && errno == EINTR) continue;
-    std::array<char, 4096> chunk{};
-    const ssize_t got = ready < 0 ? -1 : read(fd, chunk.data(), chunk.size());
-    if (got <= 0) return got == 0;
-    // The rest is read and dropped: a tool must not wait for us.
-    const size_t room = kLongestOutput - std::min(output.size(), kLongestOutput);
-    output.append(chunk.data(), std::min(static_cast<size_t>(got), room));
-  }
-}
 
 bool IsStopped(pid_t pid) {
   const std::string stat = ReadProcFile(fmt::format("/proc/{}/stat", pid)).value_or("");
@@ -99,36 +78,14 @@ std::vector<StackTool> StackTools(bool python) {
 }
 
 ToolOutput RunTool(const std::vector<std::string>& command, std::string_view path, Deadline deadline) {
-  ToolOutput result;
-  auto pipe = MakePipe();
-  if (!pipe) return result;
-  auto& [read_end, write_end] = *pipe;
-  const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const std::string& name = command.front();
   // Tools do not use the job's environment.
-  const ExecRequest request{
-      ExecCandidates(command.front(), {fmt::format("PATH={}", path.empty() ? kPath : path)}),
-      command,
-      {fmt::format("PATH={}", kPath), "LC_ALL=C"},
-      std::nullopt,
-      nothing.get(),
-      write_end.get(),
-      write_end.get(),
-      /*own_process_group=*/true};
-  const ClaimedChild tool = ClaimedChild::Start([&] { return ExecChild(request).pid; });
-  if (!tool) return result;
-  write_end.Reset();
-  result.started = true;
-  result.in_time = ReadOutput(read_end.get(), result.output, deadline);
-  if (!result.in_time) {
-    static_cast<void>(tool.Signal(SIGTERM, /*group=*/true));
-    if (!ReadOutput(read_end.get(), result.output, Deadline::After(kToolGrace))) {
-      static_cast<void>(tool.Signal(SIGKILL, /*group=*/true));
-    }
-  }
-  tool.AwaitExit(Deadline::After(kToolGrace));
-  const auto end = tool.Exited();
-  result.exited = end && end->signal == 0;
-  return result;
+  return CaptureTool({name,
+                      ExecCandidates(name, {fmt::format("PATH={}", path.empty() ? kPath : path)}),
+                      {command.begin() + 1, command.end()},
+                      {fmt::format("PATH={}", kPath), "LC_ALL=C"},
+                      kLongestOutput},
+                     kToolGrace, deadline);
 }
 
 pid_t WorkingProcess(pid_t pid) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bootstrap/process/captured.h"
 #include "comm/base/deadline.h"
 
 namespace muster::process {
@@ -32,12 +33,6 @@ pid_t WorkingProcess(pid_t pid);
 
 // The output of `command`, standard error included, at most 64 KiB; empty `output` and a reason if it could
 // not be run. BLOCKS at most until the deadline. Threads: any.
-struct ToolOutput {
-  bool started = false;
-  bool in_time = false;
-  bool exited = false;  // by itself: no signal ended it
-  std::string output;
-};
 ToolOutput RunTool(const std::vector<std::string>& command, std::string_view path, Deadline deadline);
 
 }  // namespace muster::process
