@@ -120,6 +120,7 @@ class Play:
         while time.monotonic() - began < self.seconds and not job.ended():
             time.sleep(0.1)
             most = max(most, job.descriptors())
+            job.read_heartbeats()
         end, over = time.time(), time.monotonic()
         late = job.late(start, end)
         reports = attackers.end()

@@ -13,7 +13,7 @@ from sockets import ESTABLISHED, inodes
 
 CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 3
-SO_ATTACH_FILTER, SO_TIMESTAMPNS = 26, 35
+SO_ATTACH_FILTER, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 26, 33, 35
 BUFFER = 4 << 20
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -83,7 +83,7 @@ class Heartbeats:
         self._socket.setsockopt(
             socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HxxxxxxP", count, ctypes.addressof(program))
         )
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)  # beyond net.core.rmem_max
         self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self._socket.setblocking(False)
         self._times = []

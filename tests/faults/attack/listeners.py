@@ -149,6 +149,7 @@ LISTENERS = [
     Listener("status", "near", "hold", Job.status, _versions, VERSIONS_ANSWER),
     Listener("store", "far", "close", Job.store, _store, STORE_ANSWER, "tcp"),
     Listener("store", "near", "hello", Job.store, _store, STORE_ANSWER, "tcp"),
+    Listener("store", "beside", "hello", Job.store, _store, STORE_ANSWER, "tcp"),
     Listener("data TCP", "far", "hello-hold", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
     Listener("data TCP", "near", "sources", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
     Listener("data TCP", "beside", "reset", Job.data_tcp, _data, NOT_BEFORE_A_CALL, "tcp", "connecting"),
