@@ -2,7 +2,7 @@
 
 Job is at_work under `muster run`: gpu01 has ranks 0 and 1, gpu02 ranks 2 and 3. Everything that is attacked is
 rank 0's: its supervisor is the root, the leader of its node and the server of the store. Launch is store_client under
-`muster launch` with two ranks, on gpu01.
+`muster launch` with two ranks, on gpu01. Alone is `muster store` on gpu01, with store_client on gpu02.
 """
 
 import glob
@@ -154,12 +154,15 @@ class Job:
 
     def finish(self):
         """Exit code of srun, or of the launch, after the ranks received the request to end; None if they do not end."""
-        with open(os.path.join(self.folder, "stop"), "w", encoding="utf-8"):
-            pass
+        self._stop()
         try:
             return self._child.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             return None
+
+    def _stop(self):
+        with open(os.path.join(self.folder, "stop"), "w", encoding="utf-8"):
+            pass
 
     def close(self):
         if self._beats:
@@ -340,6 +343,68 @@ class Launch(Job):
 
     def tcp(self):
         return _tcp(sockets.tcp(self.supervisor(0), sockets.LISTENING), LOOPBACK)
+
+
+class Alone(Job):
+    """`muster store` on gpu01 with a client on gpu02, and with another one that comes during the attack: attackers on gpu01 that
+    close their connections use up the ports of that node towards the store."""
+
+    RANKS = (0,)
+
+    def __init__(self, folder, programs, hello):
+        self.folder = folder
+        self._beats = None
+        self._family = {}
+        self._hello = hello
+        # After `close` at the sink its port is the only ephemeral one that is free, and nothing can connect to it for a while.
+        self._port = 20000 + secrets.randbelow(10000)
+        with open(os.path.join(folder, "store.err"), "w", encoding="utf-8") as err:
+            self._child = on(
+                *[ATTACKED, programs["muster"], "store", "--listen", f"{ADDRESS}:{self._port}"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=err,
+                text=True,
+            )
+        with self._child.stdout as told:
+            told.readline()
+        self._clients = [self._client(0)]
+
+    def _client(self, rank):
+        with open(os.path.join(self.folder, f"client{rank}.err"), "w", encoding="utf-8") as err:
+            return on(
+                *[OTHER, sys.executable, os.path.join(HERE, "attack/store_client.py"), self.folder, self._hello],
+                stdin=subprocess.DEVNULL,
+                stderr=err,
+                env={**os.environ, "RANK": str(rank), "MASTER_ADDR": ADDRESS, "MASTER_PORT": str(self._port)},
+            )
+
+    def come(self):
+        """When the other client had its first answer."""
+        self._clients.append(self._client(1))
+        self.RANKS = (0, 1)
+        self.await_formed()
+        return self.formed()
+
+    def ended(self):
+        return any(child.poll() is not None for child in (self._child, *self._clients))
+
+    def _look(self):
+        self._family[0] = (self._child.pid,)
+
+    def finish(self):
+        """The exit code of a client that failed, or of the store."""
+        self._stop()
+        codes = [client.wait(PATIENCE_S) for client in self._clients]
+        self._child.terminate()
+        return next(filter(None, codes), self._child.wait(PATIENCE_S))
+
+    def _cancel(self):
+        for client in self._clients:
+            client.kill()
+
+    def tcp(self):
+        return _tcp({self._port})
 
 
 def _tcp(ports, address=ADDRESS):

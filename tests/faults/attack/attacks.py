@@ -29,7 +29,7 @@ import tempfile
 import time
 
 sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../../cluster")]
-from attack_job import ADDRESS, ATTACKED, PATIENCE_S, STRANGER, Blind, Broken, Job, Launch  # noqa: E402  (the path comes first)
+from attack_job import ADDRESS, ATTACKED, PATIENCE_S, STRANGER, Alone, Blind, Broken, Job, Launch  # noqa: E402  (the path comes first)
 from checks import rerun  # noqa: E402
 from listeners import BLIND, LISTENERS, NEAR_TCP, NODES, STORE_HELLO, Listener  # noqa: E402
 from observer import on  # noqa: E402
@@ -229,9 +229,16 @@ class Play:
                 raise Broken("did not end")
             return [time.monotonic()]
 
-        job = Launch(self.folder(), self.programs, STORE_HELLO)
-        cost = self.passed_beside(listener, attack, targets, job, Job.await_formed, end)
-        cost.slow = job.slowest(max(job.formed()), time.monotonic())
+        return self.served_beside(listener, attack, targets, Launch(self.folder(), self.programs, STORE_HELLO), end)
+
+    def come_beside(self, listener, attack, targets):
+        """Another client of `muster store` comes during the attack."""
+        return self.served_beside(listener, attack, targets, Alone(self.folder(), self.programs, STORE_HELLO), Alone.come)
+
+    def served_beside(self, listener, attack, targets, job, step):
+        """A program of the job sends requests to a store during the attack."""
+        cost = self.passed_beside(listener, attack, targets, job, Job.await_formed, step)
+        cost.slow = job.slowest(min(job.formed()), time.monotonic())
         return cost
 
     def passed_beside(self, listener, attack, targets, job, prepare, step):
@@ -266,6 +273,7 @@ class Play:
             "secret": self.formed_beside,
             "connecting": self.connected_beside,
             "launch": self.ended_beside,
+            "alone": self.come_beside,
         }
         at_work = []
         for listener, attack in pairs:

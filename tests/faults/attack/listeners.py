@@ -7,13 +7,15 @@ import re
 import subprocess
 import sys
 
-from attack_job import ADDRESS, ATTACKED, FAR, OTHER, Blind, Broken, Job, Launch
+from attack_job import ADDRESS, ATTACKED, FAR, OTHER, Alone, Blind, Broken, Job, Launch
 from observer import on
 
 NODES = {"near": (ATTACKED, ATTACKED), "beside": (OTHER, OTHER), "far": FAR}
 CONNECTING = ("close", "hold", "reset", "half", "hello", "hello-hold", "garbage")
 # A listener of the own node can be reached from each address of loopback.
 NEAR_TCP = (*CONNECTING, "sources")
+# The whole first message makes a client.
+OF_CLIENTS = ("hello", "hello-hold", "sources")
 
 # The first message on a data connection (comm/socket/transport/handshake.h): magic, connector 3, acceptor 0, purpose 1,
 # communicator 0, no ciphers, nonce. On the store (comm/rendezvous/tcp_store/README.md): validate, then check of one key.
@@ -22,9 +24,13 @@ STORE_HELLO = (
     b"\0" + (0x3C85F7CE).to_bytes(4, "little") + b"\x05" + (1).to_bytes(8, "little") + (3).to_bytes(8, "little") + b"key"
 ).hex()
 
+# After it, and half of it is no client: the number of keys.
+COUNT_HELLO = (b"\0" + (0x3C85F7CE).to_bytes(4, "little") + b"\x07").hex()
+
 # The answers (regular expressions for all bytes) to these messages from the job's own user, which prove that they are the right ones.
 DATA_ANSWER = rb".{65}"
 STORE_ANSWER = rb"\x01"  # the key is not there
+COUNT_ANSWER = rb".{8}"
 VERSIONS_ANSWER = rb".{4}\x18.+"
 ROOT_ANSWER = rb".{4}MUSTER\x02.+"  # not a reject, which is message 3
 
@@ -69,7 +75,7 @@ class Listener:
     answer: bytes  # to it; empty: none
     kind: str = "unix"  # another user gets no connection, but to one of kind tcp
     # forming: attacked while ranks are held back; secret: the same, with MUSTER_SECRET; connecting: before the first call; "": at
-    # work; leaving: at work, after a rank has left; launch: of a Launch
+    # work; leaving: at work, after a rank has left; launch: of a Launch; alone: a store that admits everybody
     phase: str = ""
     proof: object = None  # of a job: the first message that has the answer; None: `hello` has it
 
@@ -79,7 +85,8 @@ class Listener:
     def attacks(self):
         if self.kind == "dgram":
             return ("flood",)
-        return NEAR_TCP if self.kind == "tcp" and self.where == "near" else CONNECTING
+        known = NEAR_TCP if self.kind == "tcp" and self.where == "near" else CONNECTING
+        return tuple(attack for attack in known if self.phase != "alone" or attack not in OF_CLIENTS)
 
     def aim(self, job):
         """Its targets. Blind: there are none, or they do not take its first message."""
@@ -112,6 +119,10 @@ def _data(_):
 
 def _store(_):
     return STORE_HELLO
+
+
+def _count(_):
+    return COUNT_HELLO
 
 
 def _versions(_):
@@ -158,6 +169,8 @@ LISTENERS = [
     Listener("data Unix", "near", "close", Job.data_unix, _data, DATA_ANSWER),
     Listener("doorbell", "near", "flood", Job.doorbell, _none, NONE_TO_A_DATAGRAM, "dgram"),
     Listener("root", "far", "hello", Job.opened_root, Job.greeting, ROOT_ANSWER, "tcp", "leaving"),
+    Listener("store", "far", "hold", Alone.tcp, _count, COUNT_ANSWER, "tcp", "alone"),
+    Listener("store", "near", "garbage", Alone.tcp, _count, COUNT_ANSWER, "tcp", "alone"),
 ]
 
 

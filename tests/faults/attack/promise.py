@@ -35,8 +35,8 @@ REPORT = re.compile(r"attempts=(\d+) connected=(\d+) denied=(\d+) closed_by_peer
 @dataclasses.dataclass
 class Cost:
     late: float = 0.0  # heartbeats of the attacked node's leader, beyond their interval
-    slow: float = 0.0  # the slowest AllReduce; of a launch, the slowest request to its store
-    forming: float = 0.0  # or the first call, or the end of a launch
+    slow: float = 0.0  # the slowest AllReduce; of a launch or `muster store`, the slowest request
+    forming: float = 0.0  # or the first call, or the end of a launch, or the first request of another client
     lines: int = 0
     descriptors: int = 0
     memory: float = 0.0

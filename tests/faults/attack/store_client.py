@@ -1,4 +1,4 @@
-"""A program of a launch that is attacked: a client of its store, with a request every 2 ms until FOLDER/stop exists.
+"""A program of a launch that is attacked, or of a `muster store`: a client of the store, with a request every 2 ms until FOLDER/stop exists.
 
     store_client.py FOLDER HELLO
 
