@@ -27,7 +27,10 @@ LeaveProtocol::Taken LeaveProtocol::Take(const std::vector<int>& ranks, bool has
   for (const int rank : ranks) {
     if (rank < 0 || rank >= roster_.size() || !left_.insert(rank).second) continue;
     taken.left.insert(rank);
-    sources.insert(ChildOf(rank));
+    // Two if the hello of a leader that had been stopped came after the rank's own.
+    for (const auto& [below, source] :
+         std::ranges::equal_range(child_of_rank_, rank, {}, &std::pair<int, Source>::first))
+      sources.insert(source);
   }
   for (const Source source : sources) {
     const auto child = children_.find(source);

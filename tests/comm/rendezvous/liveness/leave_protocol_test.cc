@@ -22,6 +22,8 @@ const Roster kFiveRanks{"",
                         {{0, 0, 10, {}}, {0, 1, 11, {}}, {1, 0, 12, {}}, {1, 1, 13, {}}, {2, 0, 14, {}}}};
 
 LeaveProtocol Root() { return {kFiveRanks, true, {0}, {{1, {1}}, {2, {2, 3}}, {3, {4}}}}; }
+// Rank 3 has connected by itself, and its leader's hello had it as well.
+LeaveProtocol RootTwice() { return {kFiveRanks, true, {0}, {{1, {1}}, {2, {2, 3}}, {3, {4}}, {4, {3}}}}; }
 LeaveProtocol Leader() { return {kFiveRanks, false, {2}, {{1, {3}}}}; }
 LeaveProtocol Follower() { return {kFiveRanks, false, {3}, {}}; }
 
@@ -55,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Message{"ALeadersRootReleasesIt", Root, false, {2}, {3}, {3}, PassUp::kNever, {2}},
                     Message{"TheRootWaitsForANodesOtherRank", Root, false, {}, {2}, {2}, PassUp::kNever, {}},
                     Message{"TwoNodesAtOnce", Root, false, {2}, {3, 4}, {3, 4}, PassUp::kNever, {2, 3}},
+                    Message{"OfTwoConnections", RootTwice, false, {2}, {3}, {3}, PassUp::kNever, {2, 4}},
                     Message{"OwnRanksHaveNoChild", Root, false, {}, {0}, {0}, PassUp::kNever, {}},
                     Message{"TwiceCountsOnce", Root, false, {4}, {4}, {}, PassUp::kNever, {}},
                     Message{"OfNoRank", Root, false, {}, {-1, 5}, {}, PassUp::kNever, {}},
