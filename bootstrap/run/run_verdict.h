@@ -18,9 +18,9 @@
 namespace muster::run {
 
 // The exchange among supervisors that ends a group when all programs have ended, and the one that follows it
-// if files are expected: the root takes part in that once it has found them.
-inline constexpr std::string_view kAllDone = "all programs have ended";
-inline constexpr std::string_view kFilesAreThere = "the expected files are there";
+// if files are expected: the root takes part in that once it has found them. Both begin with kAmongSupervisors.
+inline constexpr std::string_view kAllDone = "supervisors/all programs have ended";
+inline constexpr std::string_view kFilesAreThere = "supervisors/the expected files are there";
 
 enum class RunStep : uint8_t {
   kReport,        // FailureOfProgram

@@ -199,7 +199,6 @@ rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
     const std::vector<int> exited = programs_->ExitedRanks();
     ended_in_map_.insert(exited.begin(), exited.end());
   };
-  events.on_ranks_lost = [this](const std::vector<int>& ranks) { OnRanksLost(ranks); };
   events.on_job_end = [this](Deadline latest) {
     if (server_) server_->SendJobEnd(latest);
   };
@@ -356,10 +355,8 @@ Duration Supervisor::OthersEndWithin() const {
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
-  contributed_.emplace(exchange);
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : verdict_.place().own_ranks) part.entries.emplace_back(rank, Bytes{});
-  for (const int rank : lost_ranks_) part.entries.emplace_back(rank, Bytes{});
   plane_->Contribute(part);
 }
 
@@ -395,12 +392,6 @@ bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
   if (failure.as_requested && !TimeIsUp(failure)) return false;
   if (verdict_.IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
   return plane_ && plane_->tolerates_losses() && programs_->Find(failure.rank) != nullptr;
-}
-
-// Their supervisors are gone: the exchanges at the end do not wait for them.
-void Supervisor::OnRanksLost(const std::vector<int>& ranks) {
-  lost_ranks_.insert(ranks.begin(), ranks.end());
-  for (const std::string& exchange : std::set(contributed_)) ContributeNothingTo(exchange);
 }
 
 void Supervisor::Report(const rendezvous::Failure& failure) {

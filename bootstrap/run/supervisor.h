@@ -89,7 +89,6 @@ class Supervisor {
   void AwaitExitStatus(int rank);
   void Report(const rendezvous::Failure& failure);
   bool IsTolerated(const rendezvous::Failure& failure) const;
-  void OnRanksLost(const std::vector<int>& ranks);
   void OnFailure(const rendezvous::Failure& failure);
   void NoteNotStarted();
   void ClearOrphans();
@@ -125,8 +124,6 @@ class Supervisor {
   bool starts_programs_ = false;          // they wait for files that are read or opened
   std::set<int> ended_in_map_;            // programs of own ranks
   std::map<int, pid_t> lost_processes_;   // by rank: ended without leaving the group
-  std::set<int> lost_ranks_;              // the root's: with their supervisors, while a map was at work
-  std::set<std::string> contributed_;     // exchanges among supervisors
   std::unique_ptr<store::StoreUsers> store_users_;
   std::unique_ptr<store::StoreKeeper> store_keeper_;    // rank 0's
   std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended

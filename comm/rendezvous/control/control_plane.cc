@@ -67,7 +67,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
               group_.roster.group_id},
              liveness.dead_after,
              events_.on_map_message,
-             events_.on_ranks_lost,
+             [this](const std::vector<int>& ranks) { exchanges_.Lose(ranks); },
              [this](const Failure& failure) { Fail(failure); },
              events_.on_maps_over}),
       job_clock_(links_, [this](Deadline latest) {

@@ -60,8 +60,6 @@ class ControlPlane {
     std::function<void(int rank, ByteView message)> on_map_message = [](int, ByteView) {};
     // The last map has ended: from now on the end of a program is a failure again.
     std::function<void()> on_maps_over = [] {};
-    // At the root, while a map is at work: these ranks have ended, and the group goes on without them.
-    std::function<void(const std::vector<int>& ranks)> on_ranks_lost = [](const auto&) {};
   };
 
   // Takes over the connections of a rendezvous (or of an adoption).

@@ -18,12 +18,26 @@ std::optional<KeyedAllGather> ExchangeTracker::Contribute(const KeyedAllGather& 
   for (const auto& [rank, bytes] : part.entries) {
     if (rank >= 0 && rank < roster_.size()) entries.emplace(rank, bytes);
   }
+  if (part.name.starts_with(kAmongSupervisors)) {
+    for (const int rank : lost_) entries.emplace(rank, Bytes{});
+  }
   if (static_cast<int>(entries.size()) < roster_.size()) return std::nullopt;
   KeyedAllGather whole{part.name, 0, {}};
   for (auto& [rank, bytes] : entries) whole.entries.emplace_back(rank, std::move(bytes));
   exchanges_.erase(part.name);
   complete_.insert(part.name);
   return whole;
+}
+
+std::vector<KeyedAllGather> ExchangeTracker::Lose(const std::vector<int>& ranks) {
+  lost_.insert(ranks.begin(), ranks.end());
+  std::vector<std::string> under_way;
+  for (const auto& [name, entries] : exchanges_) under_way.push_back(name);
+  std::vector<KeyedAllGather> complete;
+  for (const std::string& name : under_way) {
+    if (auto whole = Contribute({name, 0, {}})) complete.push_back(*std::move(whole));
+  }
+  return complete;
 }
 
 std::optional<Failure> ExchangeTracker::GiveUp(const std::string& exchange, Duration waited) const {

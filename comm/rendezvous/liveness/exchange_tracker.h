@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "comm/rendezvous/messages/messages.h"
 
@@ -18,6 +19,8 @@ class ExchangeTracker {
 
   // The complete exchange if this was its last contribution. Ignores duplicates and contributions of no rank.
   std::optional<KeyedAllGather> Contribute(const KeyedAllGather& part);
+  // They have ended with their process while a map was at work. Exchanges among supervisors that are complete without them.
+  std::vector<KeyedAllGather> Lose(const std::vector<int>& ranks);
   // The first contribution of a new exchange: its clock starts now.
   bool IsUnknown(const std::string& exchange) const {
     return !exchanges_.contains(exchange) && !complete_.contains(exchange);
@@ -32,6 +35,7 @@ class ExchangeTracker {
   const Roster& roster_;
   std::map<std::string, std::map<int, Bytes>> exchanges_;  // under way
   std::set<std::string> complete_;                         // so that a late copy starts nothing
+  std::set<int> lost_;
 };
 
 }  // namespace muster::rendezvous

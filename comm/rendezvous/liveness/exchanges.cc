@@ -23,10 +23,7 @@ void Exchanges::Contribute(const KeyedAllGather& part) {
       if (const auto failure = tracker_.GiveUp(name, limit)) events_.fail(*failure);
     });
   }
-  if (const auto whole = tracker_.Contribute(part)) {
-    timers_.erase(part.name);
-    Publish(*whole);
-  }
+  if (const auto whole = tracker_.Contribute(part)) Complete(*whole);
   // An exchange that can still complete when it begins becomes hopeless only when ranks leave.
   if (is_new) CheckHopeless(leaves_.left());
 }
@@ -46,6 +43,10 @@ void Exchanges::PassUp(const std::string& name) {
   links_.SendUp(Encode(collected.mapped().part, ControlType::kKeyedAllGather));
 }
 
+void Exchanges::Lose(const std::vector<int>& ranks) {
+  for (const KeyedAllGather& whole : tracker_.Lose(ranks)) Complete(whole);
+}
+
 void Exchanges::CheckHopeless(const std::set<int>& left) {
   if (const auto failure = tracker_.FindHopeless(left)) events_.fail(*failure);
 }
@@ -56,6 +57,11 @@ void Exchanges::ReceiveFromChild(ByteView frame) {
 
 void Exchanges::ReceiveFromParent(ByteView frame) {
   if (const auto whole = DecodeKeyedAllGather(frame)) Publish(*whole);
+}
+
+void Exchanges::Complete(const KeyedAllGather& whole) {
+  timers_.erase(whole.name);
+  Publish(whole);
 }
 
 void Exchanges::Publish(const KeyedAllGather& whole) {

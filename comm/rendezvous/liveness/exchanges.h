@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "comm/rendezvous/liveness/exchange_tracker.h"
 #include "comm/rendezvous/liveness/leave_protocol.h"
@@ -34,6 +35,8 @@ class Exchanges {
   void Contribute(const KeyedAllGather& part);
   void ReceiveFromParent(ByteView frame);
   void ReceiveFromChild(ByteView frame);
+  // At the root: they have ended with their process while a map was at work.
+  void Lose(const std::vector<int>& ranks);
   // No rank waits for one that has left.
   void CheckHopeless(const std::set<int>& left);
 
@@ -45,6 +48,7 @@ class Exchanges {
   };
   void Collect(const KeyedAllGather& part);
   void PassUp(const std::string& name);
+  void Complete(const KeyedAllGather& whole);
   void Publish(const KeyedAllGather& whole);
 
   TreeLinks& links_;

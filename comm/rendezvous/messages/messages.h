@@ -133,6 +133,10 @@ struct FailureDue {
   friend bool operator==(const FailureDue&, const FailureDue&) = default;
 };
 
+// Begins the names of exchanges among supervisors. They need no rank that has ended with its supervisor while a map was at
+// work.
+inline constexpr std::string_view kAmongSupervisors = "supervisors/";
+
 struct KeyedAllGather {
   std::string name;
   uint64_t timeout_milliseconds = 0;           // time for which its first contributor waits for all

@@ -84,9 +84,6 @@ void TestRank::OnDone(tl::expected<Joined, Failure> joined) {
   events.on_map_message = [this](int to, ByteView message) {
     map_messages.emplace_back(to, Bytes(message.begin(), message.end()));
   };
-  events.on_ranks_lost = [this](const std::vector<int>& lost) {
-    ranks_lost.insert(ranks_lost.end(), lost.begin(), lost.end());
-  };
   plane_ =
       std::make_unique<ControlPlane>(loop_, *std::move(joined), own_ranks_, liveness_, std::move(events));
 }

@@ -59,7 +59,6 @@ class TestRank {
   std::vector<RankEnd> ends;
   int ends_told = 0;
   std::vector<std::pair<int, Bytes>> map_messages;
-  std::vector<int> ranks_lost;
 
  private:
   void OnDone(tl::expected<Joined, Failure> joined);

@@ -251,7 +251,7 @@ TEST_F(UnformedTest, AlsoWhenAMapGoesOnWithoutIt) {
   first[0].plane().SendToMaps(0, map::Encode(0, map::Join{{1, {}, {}, "test"}, {}}));
   ASSERT_TRUE(loop.Until([&] { return first[0].plane().tolerates_losses(); }));
   first.Kill(2);
-  ASSERT_TRUE(loop.Until([&] { return first[0].ranks_lost.size() == 2; }));
+  ASSERT_TRUE(loop.Until([&] { return first[0].plane().HasLeft(2) && first[0].plane().HasLeft(3); }));
   const Result<Failure> failure = DecodeFailure(AnswerTo(requests[3].self));
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error, EndedWhileForming("rank 1 on a"));
