@@ -156,10 +156,27 @@ int Rename(const Entry& from, const Entry& to) {
   return renameat(from.directory, from.name.c_str(), to.directory, to.name.c_str()) == 0 ? 0 : errno;
 }
 
+// Of Rename: something is there that it does not replace.
+bool IsTaken(int error) { return error == ENOTEMPTY || error == EEXIST || error == ENOTDIR; }
+
+// Nothing, an earlier result, or an empty directory: all else is the user's own.
+bool MayBeReplaced(const Entry& place) {
+  const UniqueFd directory(
+      openat(place.directory, place.name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory) return !IsIn(place.directory, place.name);
+  const auto has_file = [&](const char* name) {
+    struct stat status {};
+    return fstatat(directory.get(), name + 1, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
+  };
+  std::error_code unreadable;
+  return (has_file(kOutputFile) && has_file(kErrorFile)) ||
+         fs::is_empty(Through(directory.get()), unreadable);
+}
+
 // A file server may lack the exchange; then `to` is absent for a moment.
 int Replace(const Entry& from, const Entry& to) {
   const int error = Rename(from, to);
-  if (error != ENOTEMPTY && error != EEXIST && error != ENOTDIR) return error;
+  if (!IsTaken(error)) return error;
   if (ExchangePaths(from.path().c_str(), to.path().c_str()) == 0) return 0;
   const std::string old_name = from.name + ".old";
   const Entry old{from.directory, old_name};
@@ -177,6 +194,11 @@ bool IsOfOneName(int error) {
 
 bool MayWrite(int directory, const char* name) {
   return faccessat(directory, name, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+tl::unexpected<Error> NoResult(const std::string& path) {
+  return WithHint(Fail(Code::kWorkFailed, "{} exists and is no result of a map", path),
+                  "move it away, or choose another map.output");
 }
 
 constexpr const char* kShorten = "shorten the key of this item or the path of map.output";
@@ -241,6 +263,7 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
   made.path_ = fmt::format("{}/{}/{}/{}", output, kAttempts, run, made.attempt_);
   // A program could not begin in it, although it can be made.
   if (made.path_.size() >= PATH_MAX) return TooLong(made.path_);
+  if (!MayBeReplaced({made.place_->output.get(), made.name_})) return NoResult(output + "/" + made.name_);
   const int place = made.place_->run.get();
   const auto make = [&] { return mkdirat(place, made.attempt_.c_str(), kDirectoryMode) == 0; };
   if (next.MoveTo(place, made.attempt_) || make()) return made;
@@ -254,8 +277,11 @@ Result<AttemptDirectory> AttemptDirectory::Create(const std::string& output, std
 Status AttemptDirectory::MoveToResults() const {
   MUSTER_TRY(const bool synced, SyncTree(path_));
   const Entry attempt{place_->run.get(), attempt_};
-  if (const int error = Replace(attempt, {place_->output.get(), name_}); error != 0)
-    return CannotPublish(error);
+  const Entry result{place_->output.get(), name_};
+  int error = Rename(attempt, result);
+  if (IsTaken(error) && !MayBeReplaced(result)) return NoResult(output_ + "/" + name_);
+  if (IsTaken(error)) error = Replace(attempt, result);
+  if (error != 0) return CannotPublish(error);
   if (synced) MUSTER_CHECK(SyncNames(output_));
   Remove();  // the former content, after an exchange
   if (const UniqueFd failed = OwnIn({place_->output, output_}, kFailed)) RemoveAll(failed.get(), name_);

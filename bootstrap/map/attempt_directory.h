@@ -11,7 +11,8 @@
 // group, its members share them.
 //
 // A directory in OUTPUT is always whole: it comes there by rename(2). Another attempt's result in its place is
-// replaced: that run did not come to commit it, or commits the same.
+// replaced: that run did not come to commit it, or commits the same. A result has both files of the streams;
+// an entry without them is the user's own, and stays.
 #pragma once
 
 #include <memory>
@@ -68,7 +69,7 @@ class NextDirectory {
 class AttemptDirectory {
  public:
   // `output`: absolute; `run`: the name of this run. Takes `next`, or makes what is missing. Error: kSystem;
-  // kWorkFailed: this item alone cannot have a directory.
+  // kWorkFailed: this item alone cannot have a directory, or OUTPUT/KEY is no result of a map.
   static Result<AttemptDirectory> Create(const std::string& output, std::string_view run,
                                          std::string_view key, uint32_t attempt, int rank,
                                          NextDirectory& next);

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDefaultOutput = "muster-map";
+constexpr const char* kDefaultJournal = "journal";  // in OUTPUT: no item has this name (DirectoryNameOf)
 constexpr uint64_t kMostShown = 10;
 constexpr Duration kDiskTime = std::chrono::minutes(1);
 constexpr auto kOwnVariables =
@@ -72,6 +73,16 @@ std::string Absolute(const std::string& directory, const std::string& path) {
   return (fs::path(directory) / path).lexically_normal().string();
 }
 
+// Every other name in OUTPUT may be an item's, or is muster's own.
+Status CheckJournal(const std::string& journal, const std::string& output) {
+  const fs::path inside = fs::path(journal).lexically_relative(output);
+  if (*inside.begin() == ".." || *inside.begin() == kDefaultJournal) return {};
+  return WithHint(
+      Fail(Code::kConfiguration, "the journal {} is in map.output, whose names are those of items", journal),
+      fmt::format("choose another directory for map.journal, or leave it out: the default is {}/{}", output,
+                  kDefaultJournal));
+}
+
 Status ReadPaths(const config::MapOptions& map, MapPlan& plan) {
   std::error_code error;
   plan.attempt.working_directory = fs::current_path(error).string();
@@ -82,8 +93,9 @@ Status ReadPaths(const config::MapOptions& map, MapPlan& plan) {
   plan.attempt.output = Absolute(plan.attempt.working_directory, map.output.value_or(kDefaultOutput));
   while (plan.attempt.output.size() > 1 && plan.attempt.output.ends_with('/')) plan.attempt.output.pop_back();
   plan.options.journal =
-      Absolute(plan.attempt.working_directory, map.journal.value_or(plan.attempt.output + "/journal"));
-  return {};
+      Absolute(plan.attempt.working_directory,
+               map.journal.value_or(fmt::format("{}/{}", plan.attempt.output, kDefaultJournal)));
+  return CheckJournal(plan.options.journal, plan.attempt.output);
 }
 
 // A rank's own values are still unknown.

@@ -176,10 +176,15 @@ for name in .attempts .failed; do
   in_a_map pipe $name "cannot use /tmp/logs/$name: Not a directory $remove"
   in_a_map directory $name "cannot use /tmp/logs/$name: $of_another $remove"
 done
-for kind in link-to-folder pipe directory; do
-  check "attack: a foreign $kind at item of a map" foreign $kind /tmp/logs/item \
-    '79 muster: error: item item failed (3 attempts; rank 0 on *): exit 0, but cannot rename to /tmp/logs/item: Operation not permitted: what is there belongs to user 60124 (*muster: error: 0 of 1 items are done, 1 failed; --retry-failed attempts them again' "${map[@]}" "${writes[@]}"
+# in_an_items_place KIND ERROR
+in_an_items_place() {
+  check "attack: a foreign $1 at item of a map" foreign "$1" /tmp/logs/item \
+    "79 muster: error: item item failed (3 attempts; rank 0 on *): $2 (*muster: error: 0 of 1 items are done, 1 failed; --retry-failed attempts them again" "${map[@]}" "${writes[@]}"
+}
+for kind in link-to-folder pipe; do
+  in_an_items_place $kind '/tmp/logs/item exists and is no result of a map'
 done
+in_an_items_place directory 'exit 0, but cannot rename to /tmp/logs/item: Operation not permitted: what is there belongs to user 60124'
 remove='(give a journal in a directory of your own or of your project)'
 in_a_map link-to-folder journal "cannot open the journal /tmp/logs/journal: the symbolic link \"journal\" belongs to user 60124 $remove"
 in_a_map pipe journal "cannot open the journal /tmp/logs/journal: Not a directory $remove"

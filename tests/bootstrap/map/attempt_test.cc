@@ -116,11 +116,59 @@ TEST_F(Attempts, ThatSucceedLaterRemoveTheFilesOfTheFailure) {
 TEST_F(Attempts, ReplaceAResultThatWasNotCommitted) {
   const Commands commands("echo new >result");
   std::filesystem::create_directories(commands.folder.File("out/i0"));
-  commands.folder.Write("out/i0/old", "old");
+  for (const char* name : {"old", "stdout", "stderr"})
+    commands.folder.Write(std::string("out/i0/") + name, name);
   EXPECT_EQ(commands.Run()->kind, Kind::kDone);
   EXPECT_FALSE(commands.folder.Has("out/i0/old"));
   EXPECT_EQ(commands.folder.Read("out/i0/result"), "new\n");
   EXPECT_FALSE(commands.folder.Has("out/.attempts/run/i0.1.5"));
+}
+
+// A checkpoint that the map evaluates, its OUTPUT being the directory of all checkpoints.
+TEST_F(Attempts, LeaveWhatIsNoResult) {
+  const Commands commands("touch {pwd}/ran");
+  const std::string place = commands.folder.File("out/i0");
+  const auto expect_refused = [&] {
+    const auto end = commands.Run();
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(end->kind, Kind::kFailed);
+    EXPECT_EQ(end->text,
+              place + " exists and is no result of a map (move it away, or choose another map.output)");
+    EXPECT_FALSE(commands.folder.Has("ran"));
+  };
+  std::filesystem::create_directories(place);
+  commands.folder.Write("out/i0/weights", "precious");
+  expect_refused();
+  EXPECT_EQ(commands.folder.Read("out/i0/weights"), "precious");
+  commands.folder.Write("out/i0/stdout", "");
+  expect_refused();
+  std::filesystem::create_directory(place + "/stderr");
+  expect_refused();
+  std::filesystem::remove_all(place);
+  std::filesystem::create_directory_symlink(commands.folder.path(), place);
+  expect_refused();
+  std::filesystem::remove(place);
+  commands.folder.Write("out/i0", "");
+  expect_refused();
+}
+
+TEST_F(Attempts, LeaveWhatCameWhileTheirProgramRan) {
+  const Commands commands("mkdir {pwd}/out/i0; echo precious >{pwd}/out/i0/weights");
+  const auto end = commands.Run();
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->kind, Kind::kFailed);
+  EXPECT_EQ(end->text,
+            "exit 0, but " + commands.folder.File("out/i0") +
+                " exists and is no result of a map (move it away, or choose another map.output) (files: " +
+                commands.folder.File("out/.failed/i0") + ")");
+  EXPECT_EQ(commands.folder.Read("out/i0/weights"), "precious\n");
+}
+
+TEST_F(Attempts, ReplaceAnEmptyDirectory) {
+  const Commands commands("echo new >result");
+  std::filesystem::create_directories(commands.folder.File("out/i0"));
+  EXPECT_EQ(commands.Run()->kind, Kind::kDone);
+  EXPECT_EQ(commands.folder.Read("out/i0/result"), "new\n");
 }
 
 TEST_F(Attempts, WithoutTheirProgramHaveFailed) {

@@ -34,6 +34,21 @@ TEST(MapPlan, HasAbsolutePaths) {
   EXPECT_EQ(other->options.journal, here + "/j");
 }
 
+// An item of that name would take its place.
+TEST(MapPlan, HasNoJournalAmongItsResults) {
+  const auto error = [](const std::string& journal) {
+    const auto plan = Plan({"map.items=[a]", "map.output=/o", "map.journal=" + journal}, {"true"});
+    return plan ? "" : ToString(plan.error());
+  };
+  EXPECT_EQ(error("/o/j"),
+            "the journal /o/j is in map.output, whose names are those of items (choose another directory for "
+            "map.journal, or leave it out: the default is /o/journal)");
+  for (const char* refused : {"/o", "/o/", "/o/a/journal", "/o/.attempts/j", "/o/x/../j"})
+    EXPECT_NE(error(refused), "") << refused;
+  for (const char* accepted : {"/o/journal", "/o/journal/", "/o/journal/2", "/oj", "/j", "/o/../j"})
+    EXPECT_EQ(error(accepted), "") << accepted;
+}
+
 TEST(MapPlan, PrefersTheCommandOfTheFlags) {
   EXPECT_THAT(Plan({"map.items=[a]", "map.command=[x]"}, {"y"})->command, ElementsAre("y"));
   EXPECT_THAT(Plan({"map.items=[a]", "map.command=[x]"})->command, ElementsAre("x"));

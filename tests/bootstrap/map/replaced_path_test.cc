@@ -228,7 +228,8 @@ TEST_F(ReplacedPath, AResultStaysInTheOutputThatWasCheckedAtEachMoment) {
           MakeOutput();
           NextDirectory next(out, "run", 5, 0);
           attempt.emplace(Create(next));
-          for (const char* name : {"out/a/earlier", "out/.failed/a/earlier"}) MakeDirectories(name);
+          for (const char* name : {"out/a", "out/.failed/a/earlier"}) MakeDirectories(name);
+          for (const char* name : {"out/a/stdout", "out/a/stderr"}) folder.File(name, 0, 0644);
         },
         [&] { static_cast<void>(attempt->MoveToResults()); });
     if (HasFatalFailure()) return;
