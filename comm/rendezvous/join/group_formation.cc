@@ -64,6 +64,8 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
            .on_not_accepted = [this] { events_.on_not_accepted(); },
            .on_leader_lost = [this](ProcessInfo leader) { OnLeaderLost(std::move(leader)); },
            .can_prove = [this] { return events_.can_prove(); },
+           .on_silent = [this](auto leader) { OnSilent(std::move(leader)); },
+           .on_heard_again = [this] { OnHeardAgain(); },
            .on_later = [this](ByteView frame) { OnLater(frame); },
            .on_restart = [this] { events_.on_restart(); },
            .on_roster = [this](FormedGroup group, ByteView frame) { Form(std::move(group), frame); },
@@ -78,6 +80,23 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
                          [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
                            OnChildClosed(source, child);
                          });
+  ScheduleHeartbeat(request.liveness.suspect_after);
+}
+
+// Groups normally form before the first one.
+void GroupFormation::ScheduleHeartbeat(Duration pause) {
+  const auto due = Clock::now() + pause;
+  heartbeat_timer_ = loop_.At(due, [this, due] { OnHeartbeat(Clock::now() - due); });
+}
+
+// A leader above this one that falls silent is lost; the root's own silence is an error at the deadline.
+void GroupFormation::OnHeartbeat(Duration late) {
+  ScheduleHeartbeat(request_.liveness.heartbeat);
+  if (late >= kStopped) stop_ = {late, Clock::now()};
+  for (const auto& [source, child] : children_->all()) {
+    if (!root_ && !child.same_node) child.stream->Send(EncodeBare(ControlType::kHeartbeat));
+  }
+  upstream_.CheckSilence(late > request_.liveness.suspect_after / 2);
 }
 
 ArrivedRanks GroupFormation::arrived() const {
@@ -89,6 +108,7 @@ ArrivedRanks GroupFormation::arrived() const {
 std::unique_ptr<net::FrameStream> GroupFormation::TakeUpstream() {
   over_ = true;
   hello_timer_.Cancel();
+  heartbeat_timer_.Cancel();
   return upstream_.Take();
 }
 
@@ -177,6 +197,19 @@ void GroupFormation::OnLeaderLost(ProcessInfo leader) {
   if (node == request_.self.node) arrived_.Count({{}, {leader}}, true);
   members_.SetLostLeader(std::move(leader));
   events_.on_leader_lost(node);
+}
+
+// The report goes to the next process above that answers.
+void GroupFormation::OnSilent(std::optional<ProcessInfo> leader) {
+  if (!leader) return events_.on_silent(std::nullopt);
+  const std::string node = leader->node;
+  members_.SetLostLeader(*std::move(leader));
+  events_.on_silent(node);
+}
+
+void GroupFormation::OnHeardAgain() {
+  members_.ForgetLostLeader();
+  events_.on_accepted();
 }
 
 void GroupFormation::Send(const Failure& failure) {

@@ -30,8 +30,16 @@ namespace muster::rendezvous {
 // `last`: the time before the last hello.
 Duration PauseBeforeHello(const ArrivedRanks& arrived, Duration last);
 
+// No load delays a timer as long.
+inline constexpr Duration kStopped = std::chrono::seconds(2);
+
 class GroupFormation {
  public:
+  // The last time that this process stood still; zero: never.
+  struct Stop {
+    Duration length{};
+    Clock::time_point end{};
+  };
   struct Events {
     // Upstream has accepted this process; its clock counts from now on.
     std::function<void()> on_accepted;
@@ -42,6 +50,9 @@ class GroupFormation {
     std::function<void(const std::string& node)> on_leader_lost;
     // Whether this process can prove its own.
     std::function<bool()> can_prove;
+    // Upstream, on another node, sends nothing. Without `node`, the leader's there, it has not accepted this process. Called
+    // repeatedly.
+    std::function<void(const std::optional<std::string>& node)> on_silent;
     // Upstream belonged to this launch's previous group, which has ended.
     std::function<void()> on_restart;
     // Rank 0 is below this leader, which has no upstream.
@@ -78,8 +89,9 @@ class GroupFormation {
   // The answer to a hello from below.
   Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
   bool attached() const { return upstream_.attached(); }
-  // Connected to a process that has not answered yet.
+  // Connected to a process that has not answered yet, or no longer answers.
   bool upstream_is_silent() const { return upstream_.attached() && !upstream_.answered(); }
+  bool upstream_is_local() const { return upstream_.is_local(); }
   std::string DescribeUpstream() const { return upstream_.Describe(); }
   // One of the process above; -1: it has not accepted this one.
   int upstream_rank() const { return upstream_.rank(); }
@@ -88,6 +100,7 @@ class GroupFormation {
   bool lost_known_leader() const { return upstream_.lost_known_leader(); }
   // A leader that this process reports.
   const std::optional<ProcessInfo>& lost_leader() const { return members_.lost_leader(); }
+  const Stop& stop() const { return stop_; }
   // The first; it goes to each upstream.
   const std::optional<Failure>& failure_below() const { return failure_below_; }
 
@@ -116,6 +129,8 @@ class GroupFormation {
   void OnAccepted(uint64_t remaining_milliseconds, bool first);
   void OnLater(ByteView frame);
   void OnLeaderLost(ProcessInfo leader);
+  void OnSilent(std::optional<ProcessInfo> leader);
+  void OnHeardAgain();
   void OnChildFrame(ChildLinks::Source source, ByteView frame);
   void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
   void OnChildLeft(ChildLinks::Source source);
@@ -125,6 +140,8 @@ class GroupFormation {
   void OnHello(ChildLinks::Source source, const Hello& hello);
   void ScheduleHello();
   void SendHello();
+  void ScheduleHeartbeat(Duration pause);
+  void OnHeartbeat(Duration late);
   void AcceptAgain(const std::set<ChildLinks::Source>& children);
   void FillRoster(ChildLinks::Source source, const Hello& hello);
   void Form(FormedGroup group, ByteView frame);
@@ -142,6 +159,8 @@ class GroupFormation {
   bool over_ = false;
   net::Timer hello_timer_;
   Duration collected_{};
+  net::Timer heartbeat_timer_;
+  Stop stop_;
 };
 
 }  // namespace muster::rendezvous

@@ -13,10 +13,28 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr int kChecksOfDescriptors = 3;
-// No load delays a timer as long.
-constexpr Duration kStopped = std::chrono::seconds(2);
+// Handshakes that the root did not answer end within 5 s, and are repeated.
+constexpr Duration kRanksReachTheRoot = std::chrono::seconds(10);
 // Of JoinRequest::leader_patience: a leader on a crowded node is slow to accept.
 constexpr int kPatienceWithListeningLeader = 3;
+
+}  // namespace
+
+namespace {
+
+// Ranks that could not reach it are not to blame.
+bool WasStopped(const UnformedGroup& group) {
+  return group.stopped >= kStopped &&
+         group.before_deadline <= (group.arrived ? kRanksReachTheRoot : Duration::zero());
+}
+
+std::string DescribeStop(const std::string& node, const UnformedGroup& group) {
+  const std::string until =
+      group.before_deadline > Duration::zero() ? FormatSeconds(group.before_deadline) + " before" : "after";
+  return fmt::format("{} was stopped for {} or longer, until {} its deadline of {}",
+                     DescribeRank(group.rank, node), FormatSeconds(group.stopped), until,
+                     FormatDuration(group.limit));
+}
 
 }  // namespace
 
@@ -24,9 +42,8 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
   const std::string limit = FormatDuration(group.limit);
   const std::string root = DescribeRoot(meeting, node);
   Error error{Code::kDeadline, "", "raise timeouts.rendezvous to wait longer"};
-  if (group.late >= kStopped) {
-    error = {Code::kDeadline, fmt::format("{} was stopped for {} or longer, until after its deadline of {}",
-                                          DescribeRank(group.rank, node), FormatSeconds(group.late), limit)};
+  if (WasStopped(group)) {
+    error = {Code::kDeadline, DescribeStop(node, group)};
   } else if (group.arrived) {
     error.message = fmt::format("the group did not form within {}: {}", limit, *group.arrived);
   } else if (group.accepted) {
@@ -71,6 +88,7 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .on_not_accepted = [this] { meeting_.Retry([this] { StartAgain(); }); },
            .on_leader_lost = [this](const std::string& node) { OnLeaderLost(node); },
            .can_prove = [this] { return root_.CanProve(); },
+           .on_silent = [this](const auto& node) { OnSilentAbove(node); },
            .on_restart = [this] { OnRestart(); },
            .on_rank_zero = [this] { root_.BecomeRoot(); },
            .on_formed = [this](auto group) { OnFormed(std::move(group)); },
@@ -150,10 +168,24 @@ void Joiner::OnSilentLeader() {
   root_.Search();
 }
 
+// It may still answer while this process searches the next one.
+void Joiner::OnSilentAbove(const std::optional<std::string>& node) {
+  if (root_.search() != nullptr) return;
+  if (!node) {
+    // Nothing is lost with a leader that has not accepted this process.
+    if (root_.below_a_leader()) root_.TryNextAbove();
+    return;
+  }
+  lost_at_ = Clock::now();
+  root_.GoAround(*node);
+  root_.Search();
+}
+
 void Joiner::OnRoot(std::unique_ptr<net::FrameStream> link, std::string name) {
   formation_.ReadUpstream();
   if (formation_.attached() && !formation_.upstream_is_silent()) return;
   Attach(std::move(link), std::move(name));
+  if (formation_.lost_leader()) LimitReport();
 }
 
 void Joiner::Lead() {
@@ -178,10 +210,12 @@ void Joiner::OnRestart() {
 
 void Joiner::OnLeaderLost(const std::string& node) {
   lost_at_ = Clock::now();
-  deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience));
+  LimitReport();
   if (node != request_.self.node) root_.GoAround(node);
   StartAgain();
 }
+
+void Joiner::LimitReport() { deadline_.Set(std::min(deadline_.when().Remaining(), kRefusedPatience)); }
 
 // The report with which this process has come: its refusal, or the end of a leader above.
 std::optional<Failure> Joiner::Reported() const {
@@ -211,13 +245,17 @@ void Joiner::OpenStatusServer() {
 // A rank below has ended and the root lacks this fact: a better reason than the root's silence.
 void Joiner::OnDeadline() {
   if (const auto& failure = formation_.failure_below()) return Fail(*failure);
+  const auto due = deadline_.when().when();
+  GroupFormation::Stop stop = formation_.stop();
+  if (const auto now = Clock::now(); now - due >= kStopped) stop = {now - due, now};
   UnformedGroup group{.rank = request_.self.claims.front().rank,
                       .limit = request_.timeouts.rendezvous,
-                      .late = Clock::now() - deadline_.when().when(),
+                      .stopped = stop.length,
+                      .before_deadline = due - stop.end,
                       .leader = formation_.leader(),
                       .alone = meeting_.alone(),
                       .accepted = formation_.accepted(),
-                      .below_a_leader = root_.below_a_leader() && (formation_.leader() || meeting_.alone()),
+                      .below_a_leader = root_.below_a_leader() && !formation_.upstream_is_local(),
                       .name_is_taken_elsewhere = meeting_.name_is_taken_elsewhere()};
   if (formation_.roster() != nullptr) group.arrived = root_.Awaited().text;
   if (formation_.attached()) group.upstream = formation_.DescribeUpstream();

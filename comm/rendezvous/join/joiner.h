@@ -30,7 +30,8 @@ namespace muster::rendezvous {
 struct UnformedGroup {
   int rank = 0;                          // of the process, the first
   Duration limit{};                      // timeouts.rendezvous
-  Duration late{};                       // the time since the deadline
+  Duration stopped{};                    // the last time that it stood still; zero: never
+  Duration before_deadline{};            // from the end of that; negative or zero: after it
   bool leader = false;                   // of its node
   bool alone = false;                    // without the other ranks of its node
   std::optional<std::string> arrived{};  // at the root: "3/4 ranks; missing b: 3 (never connected)"
@@ -76,11 +77,13 @@ class Joiner {
   void Attach(std::unique_ptr<net::FrameStream> upstream, std::string name);
   void FollowLeader(std::unique_ptr<net::FrameStream> leader);
   void OnSilentLeader();
+  void OnSilentAbove(const std::optional<std::string>& node);
   void OnRoot(std::unique_ptr<net::FrameStream> link, std::string name);
   void Lead();
   void StartAgain();
   void OnRestart();
   void OnLeaderLost(const std::string& node);
+  void LimitReport();
   void WatchDescriptors();
   void CheckDescriptors();
   void StopTimers();

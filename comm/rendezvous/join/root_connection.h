@@ -70,6 +70,8 @@ class RootConnection {
   void BecomeRoot();
   // The processes above are those of another group.
   void BeginAtParent();
+  // The process above has not accepted this one.
+  void TryNextAbove();
   // The next search begins above that leader, the one that this process was connected to.
   void GoAround(const std::string& lost_node);
   // Whether this process could prove its identity to the root, or as the root.
@@ -97,7 +99,6 @@ class RootConnection {
   void ListenForChildren();
   std::string DescribeAbove() const;
   void OnRejected(const Error& error);
-  void TryNextAbove();
   void AskScheduler();
   void OnSchedulerFacts(const SchedulerFacts& facts);
   void OnMisplaced(const Error& error);

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "comm/base/lists.h"
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
 #include "comm/rendezvous/join/tree.h"
@@ -17,13 +18,17 @@ namespace {
 constexpr Duration kVerdictGrace = std::chrono::seconds(5);
 // More for each level between: the process above must report the root's silence before those below it report its own.
 constexpr Duration kGraceOfLevel = std::chrono::seconds(1);
+// A report reaches the root within this time.
+constexpr Duration kTimeToReport = std::chrono::seconds(2);
 
 }  // namespace
 
 void UpstreamLink::Attach(std::unique_ptr<net::FrameStream> stream, std::string name) {
   if (stream_) {
+    // If it continues, it must not report the end of this process.
     stream_->Send(EncodeBare(ControlType::kLeave));
     Drop();
+    if (std::exchange(silent_, false)) ForgetAcceptance(true);
   }
   stream_ = std::move(stream);
   name_ = std::move(name);
@@ -52,6 +57,7 @@ Deadline UpstreamLink::RootDeadline() const { return accepted_ ? root_deadline_ 
 void UpstreamLink::OnFrame(ByteView frame) {
   const auto type = ControlTypeOf(frame);
   if (!type) return;
+  if (std::exchange(silent_, false)) events_.on_heard_again();
   switch (*type) {
     case ControlType::kAccepted:
       if (auto acceptance = DecodeAccepted(frame)) OnAccepted(*std::move(acceptance));
@@ -84,6 +90,23 @@ void UpstreamLink::OnAccepted(Acceptance acceptance) {
   events_.on_accepted(acceptance_.remaining_milliseconds, first);
 }
 
+// The heartbeats of the process above begin after liveness.suspect_after.
+void UpstreamLink::CheckSilence(bool stood_still) {
+  const auto now = Clock::now();
+  if (stood_still) listens_from_ = now;
+  if (!stream_ || is_local_ || parked_) return;
+  const LivenessOptions& liveness = request_.liveness;
+  const Duration silent = now - std::max(stream_->last_received(), listens_from_);
+  if (silent < liveness.suspect_after + 2 * liveness.heartbeat) return;
+  if (!accepted_) return events_.on_silent(std::nullopt);
+  if (leader_lost_ || !IsBelowALeader()) return;
+  if (silent < liveness.dead_after && root_deadline_.Remaining() > kTimeToReport) return;
+  silent_ = true;
+  events_.on_silent(LeaderThatCannotJoin(
+      {Code::kPeerLost, fmt::format("{} fell silent while the group was forming: no message for {}", name_,
+                                    FormatSeconds(silent))}));
+}
+
 // Not if the root has accepted a leader that this process has lost: a group that had room for it is the one to answer.
 void UpstreamLink::OnLater(ByteView frame) {
   if (lost_known_leader_) return;
@@ -102,6 +125,7 @@ void UpstreamLink::OnRoster(ByteView frame) {
 
 void UpstreamLink::OnClosed(const Error& reason) {
   Drop();
+  silent_ = false;
   if (parked_) {
     parked_ = false;
     accepted_ = false;
@@ -113,8 +137,7 @@ void UpstreamLink::OnClosed(const Error& reason) {
   if (!accepted_) return events_.on_not_accepted();
   if (is_local_) return OnLeaderClosed();
   if (IsBelowALeader()) {
-    lost_known_leader_ = true;
-    return LoseLeader(EndedWhileForming(acceptance_.ranks, acceptance_.node).error);
+    return LoseLeader(true, EndedWhileForming(acceptance_.ranks, acceptance_.node).error);
   }
   const std::string detail = reason.message.empty() ? "" : ": " + reason.message;
   Fail({Code::kPeerLost, fmt::format("{} ended while the group was forming{}", name_, detail)});
@@ -126,8 +149,7 @@ void UpstreamLink::OnClosed(const Error& reason) {
 void UpstreamLink::OnLeaderClosed() {
   Failure failure = EndedWhileForming(acceptance_.ranks, acceptance_.node);
   if (acceptance_.known_above && acceptances_ > 1) return events_.on_failed(std::move(failure), false);
-  lost_known_leader_ = acceptance_.known_above;
-  LoseLeader(std::move(failure.error));
+  LoseLeader(acceptance_.known_above, std::move(failure.error));
 }
 
 // This process and the root.
@@ -144,12 +166,21 @@ bool UpstreamLink::IsBelowALeader() const {
               .hosts.empty();
 }
 
-void UpstreamLink::LoseLeader(Error reason) {
+void UpstreamLink::LoseLeader(bool known_above, Error reason) {
+  ForgetAcceptance(known_above);
+  events_.on_leader_lost(LeaderThatCannotJoin(std::move(reason)));
+}
+
+void UpstreamLink::ForgetAcceptance(bool known_above) {
   accepted_ = false;
   leader_lost_ = true;
+  lost_known_leader_ = known_above;
+}
+
+ProcessInfo UpstreamLink::LeaderThatCannotJoin(Error reason) const {
   ProcessInfo leader{acceptance_.node, 0, request_.self.agreement, {}, std::move(reason)};
   for (const int rank : acceptance_.ranks) leader.claims.push_back({rank, -1, -1, {}});
-  events_.on_leader_lost(std::move(leader));
+  return leader;
 }
 
 // From here the stream is unusable; it must not be destroyed within its own call.
@@ -161,7 +192,7 @@ void UpstreamLink::OnFailure(Failure failure) {
   if (!LeaderHasNoProof(failure) || !events_.can_prove()) return events_.on_failed(std::move(failure), true);
   Drop();
   failure.error.message = fmt::format("{} cannot prove its identity: {}", name_, failure.error.message);
-  LoseLeader(std::move(failure.error));
+  LoseLeader(false, std::move(failure.error));
 }
 
 // The root ends no rank because of that leader. The kernel proves its user to this process.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "comm/net/event_loop.h"
@@ -28,6 +29,11 @@ class UpstreamLink {
     std::function<void(ProcessInfo)> on_leader_lost;
     // Whether this process can prove its own.
     std::function<bool()> can_prove;
+    // It is on another node, is connected, and sends nothing. Without a leader it has not accepted this process. Otherwise the
+    // argument is that leader, as a process that cannot join. Called repeatedly.
+    std::function<void(std::optional<ProcessInfo>)> on_silent;
+    // After that, with a leader.
+    std::function<void()> on_heard_again;
     // It is part of this launch's previous group, which still runs. The frame is for the processes below as
     // well.
     std::function<void(ByteView frame)> on_later;
@@ -43,7 +49,7 @@ class UpstreamLink {
   UpstreamLink(const UpstreamLink&) = delete;
   UpstreamLink& operator=(const UpstreamLink&) = delete;
 
-  // A leader that has not accepted this process, if there is one, receives a Leave.
+  // One that has not accepted this process, or is silent, receives a Leave.
   void Attach(std::unique_ptr<net::FrameStream> stream, std::string name);
   // The messages that have arrived.
   void ReadNow() {
@@ -54,6 +60,9 @@ class UpstreamLink {
   void Send(ByteView frame) {
     if (stream_) stream_->Send(frame);
   }
+  // At each heartbeat while the group forms. A leader in a tree that falls silent is reported, as one that has ended: the root would
+  // name ranks that this one has not passed on. `stood_still`: this process did.
+  void CheckSilence(bool stood_still);
 
   bool attached() const { return stream_ != nullptr; }
   const std::string& name() const { return name_; }
@@ -63,7 +72,8 @@ class UpstreamLink {
   int rank() const { return acceptance_.ranks.empty() ? -1 : acceptance_.ranks.front(); }
   bool accepted() const { return accepted_; }
   bool parked() const { return parked_; }
-  bool answered() const { return accepted_ || parked_; }
+  bool answered() const { return (accepted_ && !silent_) || parked_; }
+  bool is_local() const { return is_local_; }
   // A leader above has ended, the root has noticed it, and may not have the hello of this process.
   bool lost_known_leader() const { return lost_known_leader_; }
   // The local address that the connection uses; empty if it does not leave the node.
@@ -84,7 +94,9 @@ class UpstreamLink {
   void OnLeaderClosed();
   Duration::rep LevelsBetween() const;
   bool IsBelowALeader() const;
-  void LoseLeader(Error reason);
+  void LoseLeader(bool known_above, Error reason);
+  void ForgetAcceptance(bool known_above);
+  ProcessInfo LeaderThatCannotJoin(Error reason) const;
   void Drop();
   void CompareVersions(ByteView frame);
 
@@ -100,7 +112,9 @@ class UpstreamLink {
   int acceptances_ = 0;
   bool accepted_ = false;
   bool parked_ = false;
+  bool silent_ = false;  // although it had accepted this process
   bool leader_lost_ = false;
+  Clock::time_point listens_from_{};  // since it stood still
   bool lost_known_leader_ = false;
 };
 

@@ -31,6 +31,8 @@ class HelloMembers {
   std::vector<ProcessInfo> Forget(Source source);
   // A leader that this process reports in its place, as a process that cannot join. The first counts.
   void SetLostLeader(ProcessInfo leader);
+  // It was silent only.
+  void ForgetLostLeader() { lost_leader_.reset(); }
   const std::optional<ProcessInfo>& lost_leader() const { return lost_leader_; }
 
   // The lost leader first: the root may have a place for this process, behind that leader.

@@ -57,6 +57,7 @@ class Counting {
         damage.whole = false;
         if (IsHarmless(fault, static_cast<size_t>(plan.launch))) return;
         damage.may_fail = true;
+        if (fault.kind == kStop) damage.stopped.insert(plan.first_rank);
         // Its messages are those of its node, and of the nodes below.
         if (fault.kind != kNoDescriptors && MayLead(plan))
           BlameNode(plan.node, static_cast<size_t>(plan.launch));
@@ -108,6 +109,7 @@ class Counting {
       damages_[i].may_fail = true;
       BlameNode(one, i);
       BlameNode(other, i);
+      damages_[i].cut.insert({one, other});
     }
   }
   bool IsAbove(const Launch& launch, int node, int below) const {

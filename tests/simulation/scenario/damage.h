@@ -12,6 +12,8 @@ struct Damage {
   std::set<int> guilty;         // ranks that a failure may name
   std::set<int> nodes;          // of those that were killed
   std::set<int> silent;         // nodes whose connections may be silent, and stay open
+  std::set<int> cut;            // of these, an end of a cut link
+  std::set<int> stopped;        // first ranks of processes that stood still, until their peers gave them up
   int causes = 0;               // of failures
   bool outsiders = false;       // processes that the root turns away: they name the root
   bool whole = true;            // the network, and no process stood still

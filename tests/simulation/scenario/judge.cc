@@ -288,22 +288,24 @@ class Judgement {
     const std::set<int> named = RanksIn(text);
     const bool one_is_guilty =
         std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
+    const std::set<int>& silent = text.starts_with("the exchange ") ? damage.silent : damage.cut;
     const bool all_are = std::ranges::all_of(named, [&](int rank) {
-      return damage.guilty.contains(rank) || IsBehind(rank, outcome, damage) ||
+      return damage.guilty.contains(rank) || IsBehind(rank, outcome, silent) ||
              IsMissing(rank, outcome, text);
     });
     // Of two that disagree one is right.
     const bool is_true = text.find("disagree") != std::string::npos
                              ? one_is_guilty || IsAboutRestart(text, outcome)
                              : all_are && (one_is_guilty || !outcome.formed);
+    const bool is_behind =
+        IsBehind(PlanOf(outcome).first_rank, outcome, outcome.formed ? damage.silent : damage.cut) ||
+        damage.silent.contains(PlanOf(outcome).node);
     const bool has_no_answer = !outcome.formed || text.find("did not answer") != std::string::npos;
     const bool root_is_gone =
-        named == std::set{0} &&
-        (FindsRootGone(outcome) || (has_no_answer && (IsBehind(PlanOf(outcome).first_rank, outcome, damage) ||
-                                                      damage.silent.contains(PlanOf(outcome).node))));
-    const bool is_node = named.empty() && std::ranges::any_of(damage.silent, [&](int node) {
-                           return text.starts_with(fmt::format("n{} is cut off: ", node));
-                         });
+        named == std::set{0} && (FindsRootGone(outcome) || (has_no_answer && is_behind));
+    if (StoodStill(outcome, text, damage)) return;
+    const bool is_node = named.empty() && (NamesSilentNode(text, damage) ||
+                                           (is_behind && text.starts_with("the group's root did not open")));
     if (named.empty() ? !is_node : !is_true && !root_is_gone && !NamesItsLeader(text, outcome, damage))
       Add(fmt::format("blames: {}: {}", Name(outcome), text));
     if (damage.causes > 1 || !damage.whole || !outcome.formed) return;
@@ -312,13 +314,27 @@ class Judgement {
       Add(fmt::format("disagree: {}: \"{}\" instead of \"{}\"", Name(outcome), text, first->second));
   }
 
-  // And below the root. What it sends does not arrive, nor what is sent to it. Keep-alive would end its connection (README.md, "Not done yet").
-  bool IsBehind(int rank, const Outcome& witness, const Damage& damage) const {
+  static bool NamesSilentNode(const std::string& text, const Damage& damage) {
+    return std::ranges::any_of(damage.silent, [&](int node) {
+      return text.starts_with(fmt::format("n{} is cut off: ", node)) ||
+             text.starts_with(fmt::format("the leader of n{} (process ", node)) ||
+             text.starts_with(fmt::format("the leader of n{} accepted ", node));
+    });
+  }
+  // Its peers have ended without it. It receives the roster when it continues, and then their end.
+  bool StoodStill(const Outcome& outcome, const std::string& text, const Damage& damage) const {
+    return damage.stopped.contains(PlanOf(outcome).first_rank) &&
+           text.ends_with(" ended without leaving its group");
+  }
+
+  // And below the root. What it sends does not arrive, nor what is sent to it. While the group forms the ranks behind a silent leader
+  // report it; those behind a cut link do not notice that their messages are lost.
+  bool IsBehind(int rank, const Outcome& witness, const std::set<int>& silent) const {
     const Launch& launch = LaunchOf(witness);
     const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes), launch.fan_out);
     const std::vector<size_t> above =
         tree.Above(static_cast<size_t>(launch.node_of_rank[static_cast<size_t>(rank)]));
-    return std::ranges::any_of(damage.silent, [&](int lost) {
+    return std::ranges::any_of(silent, [&](int lost) {
       return lost != 0 && std::ranges::count(above, static_cast<size_t>(lost)) > 0;
     });
   }
@@ -368,8 +384,8 @@ class Judgement {
     return outcome.wrong_secret && several_nodes && launch.knows_local_ranks && plan.local_rank == 0;
   }
 
-  // Its leader, or the topmost of those above that has accepted its leader, is below more than kMostAbove nodes, or the root ended at
-  // its deadline (no process stays then), and none of the nodes above has accepted it.
+  // Its leader, or the topmost of those above that has accepted its leader, is below more than kMostAbove nodes, or began late, or the
+  // root ended at its deadline (no process stays then), and none of the nodes above has accepted it.
   bool FindsRootGone(const Outcome& outcome) const {
     if (outcome.formed) return false;
     const int launch = PlanOf(outcome).launch;
@@ -389,7 +405,9 @@ class Judgement {
       root_ended = EndOf(other);
       at_deadline = root_ended >= other.began + scenario_.launches[static_cast<size_t>(launch)].rendezvous;
     }
-    if (above <= kMostAbove && !at_deadline) return false;
+    // The group had failed before this process began.
+    const bool late = outcome.began > root_ended - kRootStays;
+    if (above <= kMostAbove && !at_deadline && !late) return false;
     return root_ended < began + kForEachAbove * static_cast<Duration::rep>(above - 1) + kToConnect;
   }
   // -1: none.

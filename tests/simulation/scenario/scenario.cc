@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <utility>
 
 #include "comm/base/parse.h"
@@ -24,6 +25,7 @@ constexpr uint64_t kMessages = uint64_t{7} << 32;
 // No seed that was in kFound (search/search.cc) before draws questions.
 constexpr uint64_t kQuestions = uint64_t{204} << 32;
 constexpr uint64_t kCyclic = uint64_t{807} << 32;  // nor is one cyclic
+constexpr uint64_t kStops = uint64_t{901} << 32;   // nor is a leader stopped in one
 
 Machines MakeMachines(Random& random) {
   Machines machines;
@@ -154,6 +156,37 @@ void CutPowerOfSubtree(Scenario& scenario) {
   scenario.faults.push_back(fault);
 }
 
+// In half of the trees that run undisturbed otherwise, a leader above others is stopped while the group forms, mostly until after the
+// deadline, and a rank behind it is late.
+void StopLeader(Scenario& scenario) {
+  Random random(scenario.seed ^ kStops);
+  Launch& launch = scenario.launches.front();
+  const rendezvous::LeaderTree tree(static_cast<size_t>(scenario.nodes), launch.fan_out);
+  if (!scenario.faults.empty() || scenario.launches.size() > 1 || tree.Children(1) == 0 ||
+      !random.Chance(0.5))
+    return;
+  std::vector<size_t> leaders;
+  for (size_t i = 0; i < scenario.processes.size(); ++i) {
+    const ProcessPlan& plan = scenario.processes[i];
+    if (plan.local_rank == 0 && tree.Children(static_cast<size_t>(plan.node)) > 0) leaders.push_back(i);
+  }
+  Fault fault;
+  fault.kind = Fault::Kind::kStop;
+  fault.process = static_cast<int>(leaders[random.Below(leaders.size())]);
+  const ProcessPlan& plan = scenario.processes[static_cast<size_t>(fault.process)];
+  fault.at = plan.start + (random.Chance(0.5) ? random.About(milliseconds(20)) : random.About(seconds(1)));
+  fault.lasts =
+      random.Chance(0.7) ? launch.rendezvous + seconds(random.Between(-2, 40)) : random.About(seconds(10));
+  scenario.faults.push_back(fault);
+  const std::vector<size_t> behind = tree.Below(static_cast<size_t>(plan.node));
+  const size_t late = behind[random.Below(behind.size())];
+  for (ProcessPlan& other : scenario.processes | std::views::reverse) {
+    if (std::cmp_not_equal(other.node, late)) continue;
+    other.start += random.Between(Duration::zero(), launch.rendezvous / 3);
+    return;
+  }
+}
+
 // In a third of the launches that run undisturbed otherwise, a leader is killed when it sends a message, mostly while the group forms:
 // some of the processes below it have this message, others do not.
 void KillLeaderAtMessage(Scenario& scenario) {
@@ -245,6 +278,7 @@ Scenario MakeScenario(uint64_t seed) {
   const int faults = random.Chance(0.33) ? 0 : random.Between(1, random.Chance(0.8) ? 2 : 6);
   for (int i = 0; i < faults; ++i) scenario.faults.push_back(MakeFault(random, scenario));
   CutPowerOfSubtree(scenario);
+  StopLeader(scenario);
   KillLeaderAtMessage(scenario);
   AskQuestions(scenario);
   PlanMaps(scenario);

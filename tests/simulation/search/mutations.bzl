@@ -54,6 +54,13 @@ MUTATIONS = {
         " + LevelsBetween() * kGraceOfLevel",
         "",
     ),
+    "silent_leader_above_is_awaited": (
+        "blames",
+        "comm/rendezvous/join",
+        "upstream_link.cc",
+        "  if (leader_lost_ || !IsBelowALeader()) return;",
+        "  if (leader_lost_ || IsBelowALeader() || !IsBelowALeader()) return;",
+    ),
     "root_that_stood_still_does_not_know_it": (
         "blames",
         "comm/rendezvous/control",

@@ -29,10 +29,13 @@ constexpr auto kFound = std::to_array<uint64_t>({
     20,   // a map's root granted the last item and recalled it, without end
     48,   // a root stood still, and blamed the ranks that had ended because of its silence
     334,  // a root lost power while the group formed: a rank below a leader blamed the leader at its deadline
+    3386,    // a leader between others was stopped: the root named a rank behind it at its deadline
+    3662,    // the same, earlier than the deadline by more than liveness.dead_after
     20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
     400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
     502537,  // the root's node lost power: ranks that gave an exchange up ended, and ranks below one of them blamed it
     503137,  // a leader had no descriptor for the ranks of its node: they waited for their deadline, and named it by its node alone
+    508738,  // a root was stopped until its deadline, and named the ranks that had not reached it
     830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended
     1000002,  // a leader was killed after its own leave message: two sentences in one group
     1001528,  // the root was killed before all had come: they waited for it, and blamed rank 0

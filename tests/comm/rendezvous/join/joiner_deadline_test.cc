@@ -80,10 +80,10 @@ TEST(DescribeDeadline, TellsHowFarTheProcessHasCome) {
 
 // The root may have waited for this process, and ended long ago.
 TEST(DescribeDeadline, AProcessThatWasStoppedNamesItself) {
-  const auto describe = [](Duration late) {
-    return DescribeDeadline(MeetingOn("b"), "a", After1s([late](UnformedGroup& group) {
+  const auto describe = [](Duration stopped) {
+    return DescribeDeadline(MeetingOn("b"), "a", After1s([stopped](UnformedGroup& group) {
                               group.rank = 5;
-                              group.late = late;
+                              group.stopped = stopped;
                               group.leader = true;
                             }));
   };
@@ -92,6 +92,25 @@ TEST(DescribeDeadline, AProcessThatWasStoppedNamesItself) {
                    "rank 5 on a was stopped for 20.0 s or longer, until after its deadline of 1s", ""}));
   EXPECT_EQ(describe(std::chrono::milliseconds(100)).message,
             "the root, rank 0 on b, did not answer within 1s");
+}
+
+// Seed 508738 of the simulation: the ranks that had not reached it meanwhile were named.
+TEST(DescribeDeadline, ARootThatWasStoppedShortlyBeforeNamesItself) {
+  const auto describe = [](Duration before, const std::function<void(UnformedGroup&)>& change) {
+    return DescribeDeadline(MeetingOn("a"), "a", After1s([&](UnformedGroup& group) {
+                              group.stopped = std::chrono::seconds(20);
+                              group.before_deadline = before;
+                              change(group);
+                            }))
+        .message;
+  };
+  const auto as_root = [](UnformedGroup& group) { group.arrived = "3/4 ranks; missing b: 3"; };
+  EXPECT_EQ(describe(std::chrono::seconds(5), as_root),
+            "rank 0 on a was stopped for 20.0 s or longer, until 5.0 s before its deadline of 1s");
+  EXPECT_EQ(describe(std::chrono::seconds(15), as_root),
+            "the group did not form within 1s: 3/4 ranks; missing b: 3");
+  EXPECT_EQ(describe(std::chrono::seconds(5), [](UnformedGroup&) {}),
+            "the root, rank 0 on a, did not appear within 1s");
 }
 
 TEST(DescribeDeadline, ARejectionKeepsItsCodeAndHint) {

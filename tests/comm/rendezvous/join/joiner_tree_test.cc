@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +19,11 @@
 namespace muster::rendezvous {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 // A process above the leader under test.
 class Above {
@@ -45,14 +49,17 @@ class Above {
     accepts_ = true;
     link_->Send(Encode(acceptance_));
   }
+  void Send(const Failure& failure) { link_->Send(Encode(failure)); }
   // As the kernel does for a process that was killed.
   void End() {
     acceptor_.Close();
     link_.reset();
   }
 
-  // The ranks in the hellos, with "refused" in front of those that cannot join.
+  // The ranks in the hellos, with "refused" in front of those that cannot join; "leave".
   std::vector<std::string> came;
+  // The reasons of those that cannot join.
+  std::vector<std::string> reported;
 
  private:
   void Serve(std::unique_ptr<net::FrameStream> link) {
@@ -60,11 +67,13 @@ class Above {
     link_->Start([this](ByteView frame) { OnFrame(frame); }, [](const Error&) {});
   }
   void OnFrame(ByteView frame) {
+    if (ControlTypeOf(frame) == ControlType::kLeave) came.push_back("leave");
     if (ControlTypeOf(frame) != ControlType::kHello) return;
     const Result<Hello> hello = DecodeHello(frame);
     ASSERT_TRUE(hello);
     for (const ProcessInfo& member : hello->members) {
       came.push_back(fmt::format("{}{}", member.refused ? "refused " : "", member.claims.front().rank));
+      if (member.refused) reported.push_back(member.refused->message);
     }
     if (later_) return link_->Send(EncodeBare(ControlType::kLater));
     if (accepts_) link_->Send(Encode(acceptance_));
@@ -80,6 +89,35 @@ class Above {
   bool later_ = false;
 };
 
+// The leader of a process below, connected to the leader of `host`.
+class LeaderBelow {
+ public:
+  LeaderBelow(net::TestLoop& loop, const JoinRequest& request, const std::string& host)
+      : dialer_(
+            *loop, {auth::MeetingIdOf(request.meeting.key), seconds(10), seconds(10)}, *prover_,
+            [this, self = request.self](std::unique_ptr<net::FrameStream> link) {
+              link_ = std::move(link);
+              link_->Start([this](ByteView frame) { answers.push_back(ControlTypeOf(frame)); },
+                           [](const Error&) {});
+              link_->Send(Encode(HelloOf({self})));
+            },
+            nullptr) {
+    std::vector<net::SocketAddress> candidates;
+    for (const uint16_t port : RootLadders(request).front()(kLadderLength))
+      candidates.push_back(*net::SocketAddress::FromNumeric(host, port));
+    dialer_.AddCandidates(candidates);
+  }
+
+  bool connected() const { return link_ != nullptr; }
+
+  std::vector<std::optional<ControlType>> answers;
+
+ private:
+  const std::unique_ptr<auth::Prover> prover_ = auth::MakeNoneProver();
+  RootDialer dialer_;
+  std::unique_ptr<net::FrameStream> link_;
+};
+
 class JoinerTreeTest : public RequestsTest {
  protected:
   // Ranks 3 and 4 are below rank 1, which is below the root, as rank 2 is.
@@ -93,6 +131,14 @@ class JoinerTreeTest : public RequestsTest {
   }
   Failure Lost(int rank) const {
     return {EndedWhileForming(fmt::format("rank {} on 127.0.0.{}", rank, rank + 1)), rank, -1, ""};
+  }
+
+  void HaveShortSilence(Duration dead_after) {
+    SetAll([dead_after](JoinRequest& request) {
+      request.liveness.heartbeat = milliseconds(10);
+      request.liveness.suspect_after = milliseconds(30);
+      request.liveness.dead_after = dead_after;
+    });
   }
 
   static constexpr uint64_t kRemaining = 20000;
@@ -129,31 +175,15 @@ TEST_F(JoinerTreeTest, HellosFromBelowGoUpOnceTheLeaderHasBeenAccepted) {
   TestRank parent(*loop, requests[1]);
   parent.Start();
   ASSERT_TRUE(loop.Until([&] { return !root.came.empty(); }));
-  // The leader below.
-  std::unique_ptr<net::FrameStream> link;
-  std::vector<std::optional<ControlType>> answers;
-  const std::unique_ptr<auth::Prover> prover = auth::MakeNoneProver();
-  RootDialer dialer(
-      *loop, RootDialer::Params{auth::MeetingIdOf(requests[5].meeting.key), seconds(10), seconds(10)},
-      *prover,
-      [&](std::unique_ptr<net::FrameStream> to_parent) {
-        link = std::move(to_parent);
-        link->Start([&](ByteView frame) { answers.push_back(ControlTypeOf(frame)); }, [](const Error&) {});
-        link->Send(Encode(HelloOf({requests[5].self})));
-      },
-      nullptr);
-  std::vector<net::SocketAddress> candidates;
-  for (const uint16_t port : RootLadders(requests[5]).front()(kLadderLength))
-    candidates.push_back(*net::SocketAddress::FromNumeric("127.0.0.2", port));
-  dialer.AddCandidates(candidates);
-  ASSERT_TRUE(loop.Until([&] { return link != nullptr; }));
+  LeaderBelow below(loop, requests[5], "127.0.0.2");
+  ASSERT_TRUE(loop.Until([&] { return below.connected(); }));
   loop.Settle();
   EXPECT_THAT(root.came, ElementsAre("1"));
-  EXPECT_THAT(answers, IsEmpty());
+  EXPECT_THAT(below.answers, IsEmpty());
   root.Accept();
-  ASSERT_TRUE(loop.Until([&] { return root.came.size() == 2 && !answers.empty(); }));
+  ASSERT_TRUE(loop.Until([&] { return root.came.size() == 2 && !below.answers.empty(); }));
   EXPECT_THAT(root.came, ElementsAre("1", "5"));
-  EXPECT_THAT(answers, ElementsAre(ControlType::kAccepted));
+  EXPECT_THAT(below.answers, ElementsAre(ControlType::kAccepted));
 }
 
 // Seed 41266148 of the simulation: the process had 5 s to report the lost leader, and passed these on as the root's time. The leaders
@@ -227,6 +257,72 @@ TEST_F(JoinerTreeTest, ALeaderBelowOneThatEndsDoesNotWaitForAnotherGroup) {
   ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
   EXPECT_THAT(root.came, ElementsAre("refused 1", "3"));
   EXPECT_EQ(leader.refused()->error, Lost(1).error);
+}
+
+// The ranks below a leader that was stopped were missing at the root's deadline, and the stopped one was not named.
+TEST_F(JoinerTreeTest, ALeaderBelowOneThatFallsSilentReportsIt) {
+  HaveShortSilence(milliseconds(100));
+  Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
+  Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
+  root.AnswerWith(Lost(1));
+  TestRank leader(*loop, requests[5]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_THAT(root.came, ElementsAre("refused 1", "5"));
+  EXPECT_THAT(root.reported, ElementsAre(StartsWith("rank 1 on 127.0.0.2 fell silent while the group was "
+                                                    "forming: no message for ")));
+  EXPECT_EQ(leader.refused()->error, Lost(1).error);
+  EXPECT_THAT(parent.came, ElementsAre("5", "leave")) << "it may continue, and must not report this process";
+}
+
+// The root blames those that it lacks.
+TEST_F(JoinerTreeTest, ASilentLeaderIsReportedBeforeTheDeadlineOfTheRoot) {
+  HaveShortSilence(seconds(60));
+  constexpr uint64_t kSoon = 100;
+  Above root(loop, requests[0], {kSoon, {0}, "127.0.0.1", false});
+  Above parent(loop, requests[1], {kSoon, {1}, "127.0.0.2", true});
+  root.AnswerWith(Lost(1));
+  TestRank leader(*loop, requests[5]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_THAT(root.came, ElementsAre("refused 1", "5"));
+}
+
+// The root has formed the group, and no longer listens.
+TEST_F(JoinerTreeTest, ASilentLeaderThatContinuesIsStillTheOneAbove) {
+  HaveShortSilence(seconds(60));
+  constexpr uint64_t kSoon = 100;
+  Above parent(loop, requests[1], {kSoon, {1}, "127.0.0.2", true});
+  TestRank leader(*loop, requests[5]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.accepted(); }));
+  loop.For(milliseconds(200));
+  EXPECT_FALSE(leader.ended());
+  parent.Send(Lost(4));
+  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  EXPECT_EQ(leader.refused()->error, Lost(4).error);
+  EXPECT_THAT(parent.came, ElementsAre("5"));
+}
+
+TEST_F(JoinerTreeTest, ALeaderThatIsNotAcceptedLeavesASilentOne) {
+  HaveShortSilence(seconds(60));
+  Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
+  Above beside(loop, requests[2], {kRemaining, {2}, "127.0.0.3", true});
+  parent.HoldBack();
+  TestRank leader(*loop, requests[5]);
+  leader.Start();
+  ASSERT_TRUE(loop.Until([&] { return leader.accepted() && parent.came.size() == 2; }));
+  EXPECT_THAT(parent.came, ElementsAre("5", "leave"));
+  EXPECT_THAT(beside.came, ElementsAre("5"));
+}
+
+TEST_F(JoinerTreeTest, ALeaderThatWaitsSendsHeartbeatsToThoseBelow) {
+  HaveShortSilence(seconds(60));
+  Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
+  TestRank parent(*loop, requests[1]);
+  parent.Start();
+  LeaderBelow below(loop, requests[5], "127.0.0.2");
+  ASSERT_TRUE(loop.Until([&] { return std::ranges::count(below.answers, ControlType::kHeartbeat) > 1; }));
 }
 
 TEST_F(JoinerTreeTest, ALeaderBelowARootThatEndsNamesItImmediately) {
