@@ -9,6 +9,7 @@ namespace muster::net {
 namespace {
 
 constexpr Duration kRest = std::chrono::milliseconds(100);
+constexpr Duration kBetweenComplaints = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -44,15 +45,16 @@ void Acceptor::AcceptSome() {
     Result<UniqueFd> fd = Accept(listener_.get(), &peer);
     if (!fd) return Rest(fd.error());
     if (!*fd) return;
-    complained_ = false;
     const OnAccept handler = on_accept_;
     handler(*std::move(fd), peer);
   }
 }
 
 void Acceptor::Rest(const Error& error) {
-  if (!complained_) LogWarning("{}; trying again", error.message);
-  complained_ = true;
+  if (next_complaint_.Expired()) {
+    LogWarning("{}; trying again", error.message);
+    next_complaint_ = Deadline::After(kBetweenComplaints);
+  }
   rest_timer_ = loop_.After(kRest, [this] { UpdateInterest(); });
   UpdateInterest();
 }

@@ -1,6 +1,6 @@
 // Accepts the connections of one listening socket: at most kAcceptsPerWake before other work of the loop has
 // its turn, and after the timers that are due. So a peer that connects in a loop delays no heartbeat. Without
-// a free descriptor it pauses for 100 ms.
+// a free descriptor it pauses for 100 ms, and logs that once a minute.
 //
 // Runs on one EventLoop; owns the listener. Nothing blocks.
 #pragma once
@@ -39,7 +39,7 @@ class Acceptor {
   UniqueFd listener_;
   OnAccept on_accept_;
   bool paused_ = false;
-  bool complained_ = false;
+  Deadline next_complaint_ = Deadline::At({});
   Timer rest_timer_;
   Timer accept_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

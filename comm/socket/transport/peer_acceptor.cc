@@ -16,6 +16,7 @@ namespace {
 
 // The pause of a listener after accept(2) has failed.
 constexpr Duration kRest = std::chrono::milliseconds(100);
+constexpr Duration kBetweenComplaints = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -65,15 +66,16 @@ void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
       listener.ready = false;  // the kernel reports the next one
       return;
     }
-    complained_ = false;
     if (DescriptorsAreScarce(fd->get()) && SaveDescriptors()) fd = WithLowestNumber(*std::move(fd));
     Admit(listener, *std::move(fd), address);
   }
 }
 
 void PeerAcceptor::Rest(ListeningSocket& listener, const Error& error) {
-  if (!complained_) LogWarning("{}; trying again", error.message);
-  complained_ = true;
+  if (next_complaint_.Expired()) {
+    LogWarning("{}; trying again", error.message);
+    next_complaint_ = Deadline::After(kBetweenComplaints);
+  }
   listener.again = Deadline::After(kRest);
   Watch(listener, false);
 }

@@ -102,7 +102,7 @@ class PeerAcceptor {
   std::list<ListeningSocket> listeners_;            // references to its elements exist
   std::list<std::unique_ptr<Newcomer>> newcomers_;  // by deadline
   RejectionLog rejections_{"data connections"};
-  bool complained_ = false;
+  Deadline next_complaint_ = Deadline::At({});
 };
 
 }  // namespace muster::socket

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tests/comm/base/log_capture.h"
+#include "tests/comm/net/descriptor_limit.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::net {
@@ -51,6 +52,22 @@ TEST_F(AcceptorTest, TimersThatAreDueComeFirst) {
   Connect();
   ASSERT_TRUE(loop.Until([&] { return accepted.size() == 1; }));
   EXPECT_EQ(accepted_before, 0u);
+}
+
+// A flood of connections at a process whose descriptors come and go.
+TEST_F(AcceptorTest, WithoutDescriptorsAgainAndAgainItWritesOneLine) {
+  const LogCapture log;
+  for (size_t i = 0; i < 3; ++i) {
+    Connect();
+    {
+      const DescriptorLimit limit(8);
+      const std::vector<UniqueFd> all = TakeAllDescriptors();
+      loop.Settle();
+      EXPECT_EQ(accepted.size(), i);
+    }
+    ASSERT_TRUE(loop.Until([&] { return accepted.size() == i + 1; }));
+  }
+  EXPECT_EQ(log.Text(), "muster: warning: cannot accept a connection: Too many open files; trying again\n");
 }
 
 TEST_F(AcceptorTest, WhilePausedTheyWait) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "comm/net/event_loop.h"
@@ -180,6 +181,28 @@ TEST_F(PeerAcceptorTest, WithoutAnyDescriptorItRestsAndGoesOn) {
     EXPECT_EQ(log.Text(), "muster: warning: cannot accept a connection: Too many open files; trying again\n");
   }
   EXPECT_TRUE(MemberGetsIn());
+}
+
+// A flood of connections at a process whose descriptors come and go.
+TEST_F(PeerAcceptorTest, WithoutDescriptorsAgainAndAgainItWritesOneLine) {
+  const LogCapture log;
+  const auto lines = [&](const char* part) {
+    std::istringstream text(log.Text());
+    int count = 0;
+    for (std::string line; std::getline(text, line);) count += line.find(part) != std::string::npos;
+    return count;
+  };
+  Start();
+  for (int i = 1; i <= 3; ++i) {
+    {
+      const net::OtherProcess stranger([this] { return ConnectAndStay(1); });
+      const net::DescriptorLimit limit(8);
+      const std::vector<UniqueFd> all = net::TakeAllDescriptors();
+      Serve();
+    }
+    ASSERT_TRUE(Until([&] { return lines("it closed before") == i; }));
+  }
+  EXPECT_EQ(lines("trying again"), 1);
 }
 
 }  // namespace
