@@ -16,6 +16,7 @@
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
 #include "comm/log/open_for_writing.h"
+#include "comm/map/journal/identity.h"
 #include "comm/system/directory_reader.h"
 #include "comm/system/system_calls.h"
 
@@ -210,6 +211,10 @@ tl::unexpected<Error> TooLong(const std::string& path) {
 
 }  // namespace
 
+std::string RunName(std::string_view journal, std::string_view group) {
+  return fmt::format("{}-{}", ShortName(DigestOf(AsBytes(journal))), group);
+}
+
 Status PrepareOutput(const std::string& output) {
   MUSTER_CHECK(OpenOutput(output));
   return {};
@@ -342,8 +347,9 @@ void RemoveOldAttempts(const std::string& output, std::string_view run) {
   const Result<UniqueFd> above = FindOutput(output);
   if (!above) return;
   const UniqueFd attempts = OwnIn({*above, output}, kAttempts);
+  const std::string_view journal = run.substr(0, run.find('-') + 1);
   for (const std::string& name : NamesIn(Through(attempts.get()))) {
-    if (name != run) RemoveAll(attempts.get(), name);
+    if (name != run && name.starts_with(journal)) RemoveAll(attempts.get(), name);
   }
 }
 

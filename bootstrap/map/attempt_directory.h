@@ -24,6 +24,10 @@
 
 namespace muster::map {
 
+// The name of a run: the part of its journal, and that of its group. Maps with other journals may be at work in
+// the same OUTPUT.
+std::string RunName(std::string_view journal, std::string_view group);
+
 // Makes OUTPUT, and refuses what another user may have prepared in it. Error: kSystem.
 Status PrepareOutput(const std::string& output);
 
@@ -96,7 +100,7 @@ class AttemptDirectory {
   std::string path_;
 };
 
-// Directories of earlier runs below OUTPUT/.attempts, if no other run is at work there. This run's stays.
+// Directories of earlier runs with the journal of `run` below OUTPUT/.attempts. This run's stays.
 void RemoveOldAttempts(const std::string& output, std::string_view run);
 // This run's, if no attempt is left in it. Ranks that have ended may not have removed their next one yet.
 void RemoveAttemptsOf(const std::string& output, std::string_view run);

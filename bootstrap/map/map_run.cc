@@ -127,9 +127,10 @@ class MapWork {
     const int rank = group.rank();
     plan_.attempt.rank = rank;
     plan_.attempt.own = OwnOf(roster, rank, start_.resolution.tuple.job.key);
-    plan_.attempt.run = roster.group_id.empty()
-                            ? fmt::format("{}-{}", getpid(), Clock::now().time_since_epoch().count())
-                            : roster.group_id;
+    plan_.attempt.run = RunName(plan_.options.journal,
+                                roster.group_id.empty()
+                                    ? fmt::format("{}-{}", getpid(), Clock::now().time_since_epoch().count())
+                                    : roster.group_id);
     Result<std::vector<Worker::Slot>> prepared = Prepare(roster, rank);
     if (!prepared) {
       // The other ranks need not wait for this one to learn the reason of its absence.

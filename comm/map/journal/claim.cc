@@ -79,7 +79,7 @@ Result<Newest> ReadNewest(const JournalDirectory& directory, uint32_t term) {
 tl::unexpected<Error> AtWork(const JournalDirectory& directory, const std::optional<SegmentHeader>& header) {
   const std::string who = header ? NameOf(header->owner) : "it has not written its name yet";
   return WithHint(Fail(Code::kUsage, "another run is at work on the journal {}: {}", directory.path(), who),
-                  "wait until it has ended, or end it");
+                  "wait until it has ended, end it, or give this map another --output");
 }
 
 }  // namespace

@@ -336,16 +336,21 @@ TEST(NextDirectory, IsRemovedIfNoAttemptFollows) {
   EXPECT_FALSE(folder.Has("out/.attempts/run/next-5-0"));
 }
 
-TEST(OldAttempts, AreRemovedExceptThoseOfThisRun) {
+TEST(OldAttempts, OfTheSameJournalAreRemoved) {
   const Folder folder;
-  for (const char* name : {"out/.attempts/old/a.1.0/x", "out/.attempts/run/b.1.0", "out/a"})
+  const std::string run = RunName("/journal", "run");
+  const std::string old = "out/.attempts/" + RunName("/journal", "old");
+  const std::string other = "out/.attempts/" + RunName("/another", "run");
+  const std::string own = "out/.attempts/" + run + "/b.1.0";
+  for (const std::string& name : {old + "/a.1.0/x", other + "/a.1.0", own, std::string("out/a")})
     std::filesystem::create_directories(folder.File(name));
-  RemoveOldAttempts(folder.File("out"), "run");
-  EXPECT_FALSE(folder.Has("out/.attempts/old"));
-  EXPECT_TRUE(folder.Has("out/.attempts/run/b.1.0"));
+  RemoveOldAttempts(folder.File("out"), run);
+  EXPECT_FALSE(folder.Has(old));
+  EXPECT_TRUE(folder.Has(other + "/a.1.0")) << "of a map that may be at work";
+  EXPECT_TRUE(folder.Has(own));
   EXPECT_TRUE(folder.Has("out/a"));
-  RemoveAttemptsOf(folder.File("out"), "run");
-  EXPECT_TRUE(folder.Has("out/.attempts/run/b.1.0"));
+  RemoveAttemptsOf(folder.File("out"), run);
+  EXPECT_TRUE(folder.Has(own));
 }
 
 TEST(NextDirectory, OfARankThatEndsLaterIsRemovedWithTheRun) {
