@@ -1,6 +1,7 @@
 #include "comm/map/item_book.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::map {
 namespace {
@@ -73,10 +74,12 @@ void ItemBook::Return(uint64_t item) {
   if (!by_class_[ClassOf(item)].closed) returned_.insert(item);
 }
 
-bool ItemBook::Fail(uint64_t item, int rank) {
+bool ItemBook::Fail(uint64_t item, RankPlace place) {
   CountAttempt(item);
   if (AttemptsOf(item) <= static_cast<uint32_t>(retries_)) {
-    failed_at_[item] = rank;
+    Failures& failures = failed_at_[item];
+    failures.last_rank = place.rank;
+    failures.nodes.insert(place.node);
     Return(item);
     return false;
   }
@@ -173,12 +176,20 @@ uint64_t ItemBook::TakeReturned(std::set<uint64_t>::iterator place) {
   return item;
 }
 
-std::optional<GrantedItem> ItemBook::Take(int rank) {
+bool ItemBook::Suits(uint64_t item, RankPlace place, const WorkingRanks& working) const {
+  const auto found = failed_at_.find(item);
+  if (found == failed_at_.end()) return true;
+  const Failures& failures = found->second;
+  if (!failures.nodes.contains(place.node)) return true;
+  const auto same = std::ranges::count_if(failures.nodes, [&](int node) { return working.Has(node); });
+  return std::cmp_greater_equal(same, working.nodes()) && failures.last_rank != place.rank;
+}
+
+std::optional<GrantedItem> ItemBook::Take(RankPlace place, const WorkingRanks& working) {
   constexpr int kMostLooks = 64;
   auto item = returned_.begin();
   for (int looks = 0; item != returned_.end() && looks < kMostLooks; ++item, ++looks) {
-    const auto failed = failed_at_.find(*item);
-    if (failed == failed_at_.end() || failed->second != rank) return Grant(TakeReturned(item));
+    if (Suits(*item, place, working)) return Grant(TakeReturned(item));
   }
   const auto fresh = TakeFresh();
   return fresh ? std::optional(Grant(*fresh)) : std::nullopt;

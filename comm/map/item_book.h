@@ -1,5 +1,5 @@
-// The items of a map: ended ones, granted ones, the next one, and their durations. A value: it uses ranks
-// only as the place at which an item failed.
+// The items of a map: ended ones, granted ones, the next one, and their durations. A value: it uses ranks and
+// nodes only as the places at which an item failed.
 //
 // If items have classes, the class with the longest average goes first, so that none of its items is begun
 // late. The first item of a class without a result is granted as soon as possible.
@@ -16,6 +16,7 @@
 #include "comm/map/journal/durations.h"
 #include "comm/map/options.h"
 #include "comm/map/state.h"
+#include "comm/map/working_ranks.h"
 
 namespace muster::map {
 
@@ -38,15 +39,16 @@ class ItemBook {
   // The classes of the items from `first` on (Options::classes). At any time; until then all are of one class.
   void Classify(uint64_t first, std::span<const uint8_t> classes);
 
-  // The next item that did not fail on this rank.
-  std::optional<GrantedItem> Take(int rank);
+  // The next item for this rank, which is one of `working`. An item that failed on its node is for another node,
+  // if one works on which it did not fail; else it is for another rank than the one on which it failed last.
+  std::optional<GrantedItem> Take(RankPlace place, const WorkingRanks& working);
   // Then these are left, for a rank that is the only one at work.
   bool HasReturned() const { return !returned_.empty(); }
   GrantedItem TakeReturned() { return Grant(TakeReturned(returned_.begin())); }
   // A granted item that was not begun.
   void Return(uint64_t item);
   // A granted item failed on this rank. True: it failed too often, and is abandoned.
-  bool Fail(uint64_t item, int rank);
+  bool Fail(uint64_t item, RankPlace place);
   // False: it had ended before.
   bool Commit(uint64_t item, Duration took);
 
@@ -79,6 +81,12 @@ class ItemBook {
     Durations durations;
   };
 
+  struct Failures {
+    int last_rank = 0;
+    std::set<int> nodes;
+  };
+
+  bool Suits(uint64_t item, RankPlace place, const WorkingRanks& working) const;
   State StateOf(uint64_t item) const { return static_cast<State>(states_[item] & 3); }
   void Set(uint64_t item, State state);
   void CountAttempt(uint64_t item);
@@ -93,9 +101,9 @@ class ItemBook {
   std::vector<uint8_t> states_;
   std::vector<uint8_t> classes_;  // empty: all are of class 0
   std::vector<Class> by_class_{1};
-  std::vector<uint8_t> took_;                    // of items of earlier runs; empty: there are none
-  std::set<uint64_t> returned_;                  // of classes that are not closed
-  std::unordered_map<uint64_t, int> failed_at_;  // rank of an item's last failure: another one is better
+  std::vector<uint8_t> took_;                         // of items of earlier runs; empty: there are none
+  std::set<uint64_t> returned_;                       // of classes that are not closed
+  std::unordered_map<uint64_t, Failures> failed_at_;  // other places are better
   Progress progress_;
   Durations durations_;
   Duration longest_{};  // no item took longer

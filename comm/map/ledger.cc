@@ -12,9 +12,13 @@ constexpr Duration kLongestItem = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-void Ledger::Join(int rank, int slots) {
-  Worker& worker = workers_[rank];
-  if (worker.slots() == 0) ++going_;
+void Ledger::Join(RankPlace place, int slots) {
+  Worker& worker = workers_[place.rank];
+  if (worker.slots() == 0) {
+    worker.node = place.node;
+    ++going_;
+    working_.Add(place.node);
+  }
   if (!worker.stopped) going_slots_ -= worker.slots();
   worker.queue.set_slots(std::max(slots, 1));
   if (!worker.stopped) going_slots_ += worker.slots();
@@ -31,6 +35,7 @@ void Ledger::Stop(int rank) {
   const auto worker = workers_.find(rank);
   if (worker == workers_.end() || std::exchange(worker->second.stopped, true)) return;
   worker->second.wants = false;
+  if (!worker->second.silent) working_.Remove(worker->second.node);
   --going_;
   going_slots_ -= worker->second.slots();
   File(rank, worker->second);
@@ -71,7 +76,7 @@ Ledger::Lost Ledger::Lose(int rank) {
   Lost lost;
   for (const RankQueue::Lease& lease : found->second.queue.AtWork()) {
     if (!items_.IsGranted(lease.item)) continue;
-    if (items_.Fail(lease.item, rank)) {
+    if (items_.Fail(lease.item, {rank, found->second.node})) {
       lost.poisoned.push_back({lease.item, items_.AttemptsOf(lease.item)});
     } else {
       ++lost.returned;
@@ -82,6 +87,7 @@ Ledger::Lost Ledger::Lose(int rank) {
   share.granted = share.at_work = 0;
   gone_[rank] = share;
   if (!found->second.stopped) {
+    if (!found->second.silent) working_.Remove(found->second.node);
     --going_;
     going_slots_ -= found->second.slots();
   }
@@ -96,7 +102,7 @@ uint64_t Ledger::Share(int rank) {
   Worker& worker = found->second;
   const uint64_t shared = ReturnAll(worker.queue.Items());
   worker.queue.Clear();
-  worker.silent = true;
+  if (!std::exchange(worker.silent, true) && !worker.stopped) working_.Remove(worker.node);
   Forget(rank);
   return shared;
 }
@@ -104,6 +110,7 @@ uint64_t Ledger::Share(int rank) {
 void Ledger::Touch(int rank) {
   const auto worker = workers_.find(rank);
   if (worker == workers_.end() || !std::exchange(worker->second.silent, false)) return;
+  if (!worker->second.stopped) working_.Add(worker->second.node);
   File(rank, worker->second);
 }
 
@@ -137,7 +144,7 @@ Ledger::Verdict Ledger::Fail(int rank, uint64_t item, Duration took, Clock::time
     return Verdict::kIgnored;
   ++worker->second.failed_attempts;
   worker->second.failing += std::clamp<Duration>(took, {}, kLongestItem);
-  return items_.Fail(item, rank) ? Verdict::kPoisoned : Verdict::kAgain;
+  return items_.Fail(item, {rank, worker->second.node}) ? Verdict::kPoisoned : Verdict::kAgain;
 }
 
 void Ledger::GiveBack(int rank, const std::vector<uint64_t>& items, Clock::time_point now) {
@@ -167,16 +174,10 @@ Duration Ledger::ExpectNext(const Worker& worker) const {
   return worker.done > 0 ? std::max(worker.Mean(), Duration(1)) : Duration::zero();
 }
 
-bool Ledger::WorksAlone(int rank) const {
-  return std::ranges::none_of(workers_, [rank](const auto& entry) {
-    return entry.first != rank && !entry.second.stopped && !entry.second.silent;
-  });
-}
-
 // An item that failed on this rank is for another rank, if there is one.
-std::optional<GrantedItem> Ledger::TakeItem(int rank) {
-  if (auto item = items_.Take(rank)) return item;
-  if (!items_.HasReturned() || !WorksAlone(rank)) return std::nullopt;
+std::optional<GrantedItem> Ledger::TakeItem(int rank, const Worker& worker) {
+  if (auto item = items_.Take({rank, worker.node}, working_)) return item;
+  if (!items_.HasReturned() || working_.ranks() > 1) return std::nullopt;
   return items_.TakeReturned();
 }
 
@@ -190,7 +191,7 @@ Ledger::Grant Ledger::TakeGrant(int rank, Worker& worker, Clock::time_point now)
     planned += takes;
     const bool waits = grant.items.size() >= free;
     if (waits && (takes == Duration::zero() || planned > kBatchTime * worker.queue.slots())) break;
-    const auto item = TakeItem(rank);
+    const auto item = TakeItem(rank, worker);
     if (!item) break;
     worker.queue.Add(item->index, now);
     grant.items.push_back(*item);
@@ -219,6 +220,7 @@ std::vector<Ledger::Grant> Ledger::TakeGrants(Clock::time_point now) {
       grants.push_back(std::move(grant));
     }
   }
+  unsuited_ = !idle_.empty() && items_.Grantable() > 0;
   return grants;
 }
 
@@ -226,7 +228,7 @@ std::vector<int> Ledger::TakeRecalls(Clock::time_point now, Duration again) {
   std::vector<int> asked;
   if (std::exchange(recall_, false)) {
     for (const auto& [rank, worker] : workers_) unasked_.insert(rank);
-  } else if (!items_.closed() && (items_.Grantable() > 0 || idle_.empty())) {
+  } else if (!items_.closed() && !unsuited_ && (items_.Grantable() > 0 || idle_.empty())) {
     return asked;
   }
   for (; !asked_.empty() && now - asked_.front().first >= again; asked_.pop_front()) {

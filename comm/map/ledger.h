@@ -23,6 +23,7 @@
 #include "comm/map/item_book.h"
 #include "comm/map/rank_queue.h"
 #include "comm/map/state.h"
+#include "comm/map/working_ranks.h"
 
 namespace muster::map {
 
@@ -54,7 +55,7 @@ class Ledger {
   // Also recalls items of closed classes that were not begun.
   bool Limit(Duration left);
 
-  void Join(int rank, int slots);
+  void Join(RankPlace place, int slots);
   // The rank needs more items.
   void Want(int rank);
   // The rank takes no further items; those that it has stay its own.
@@ -78,7 +79,7 @@ class Ledger {
   // The grants that are due.
   std::vector<Grant> TakeGrants(Clock::time_point now);
   // Ranks to recall items from that they have not begun, because other ranks wait or the time is up: those
-  // with items and without a recall within `again`.
+  // with items and without a recall within `again`. Follows TakeGrants.
   std::vector<int> TakeRecalls(Clock::time_point now, Duration again);
   // Ranks with an item that has been at work for longer than `limit`, and that item.
   std::vector<std::pair<int, uint64_t>> FindOverdue(Clock::time_point now, Duration limit) const;
@@ -93,6 +94,7 @@ class Ledger {
 
  private:
   struct Worker {
+    int node = 0;
     RankQueue queue;
     bool wants = false;
     bool stopped = false;
@@ -115,8 +117,7 @@ class Ledger {
   RankShare ShareOf(int rank, const Worker& worker) const;
   uint64_t MostFor(const Worker& worker) const;
   Duration ExpectNext(const Worker& worker) const;
-  bool WorksAlone(int rank) const;
-  std::optional<GrantedItem> TakeItem(int rank);
+  std::optional<GrantedItem> TakeItem(int rank, const Worker& worker);
   Grant TakeGrant(int rank, Worker& worker, Clock::time_point now);
 
   ItemBook items_;
@@ -128,7 +129,9 @@ class Ledger {
   std::deque<std::pair<Clock::time_point, int>> asked_;  // time of each rank's recall, ascending
   uint64_t going_ = 0;                                   // ranks that have not stopped
   uint64_t going_slots_ = 0;
-  bool recall_ = false;  // a class was closed: its items that were not begun are recalled
+  WorkingRanks working_;   // neither stopped nor silent
+  bool unsuited_ = false;  // ranks of idle_ wait, although items are left: these failed there
+  bool recall_ = false;    // a class was closed: its items that were not begun are recalled
 };
 
 }  // namespace muster::map

@@ -105,7 +105,7 @@ void Root::OnJoin(int rank, const Join& join) {
   if (join.options.time_left > Duration::zero())
     latest_ = latest_.EarlierOf(Deadline::After(join.options.time_left));
   if (!ledger_) ledger_ = std::make_unique<Ledger>(first_->identity.items, first_->options.retries);
-  ledger_->Join(rank, join.options.slots);
+  ledger_->Join({rank, params_.roster.NodeOf(rank)}, join.options.slots);
   if (state_ == State::kNew) return Open();
   Welcome(rank);
 }

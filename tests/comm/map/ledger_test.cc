@@ -32,15 +32,16 @@ std::vector<uint64_t> Ask(Ledger& ledger, int rank, Clock::time_point now = kSta
   return {};
 }
 
+// Each on a node of its own.
 Ledger OfRanks(uint64_t items, int ranks, int retries = 2) {
   Ledger ledger(items, retries);
-  for (int rank = 0; rank < ranks; ++rank) ledger.Join(rank, 1);
+  for (int rank = 0; rank < ranks; ++rank) ledger.Join({rank, rank}, 1);
   return ledger;
 }
 
 TEST(Ledger, FirstBatchIsOneItemASlotInOrder) {
   Ledger ledger = OfRanks(100, 2);
-  ledger.Join(2, 3);
+  ledger.Join({2, 2}, 3);
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(0));
   EXPECT_THAT(Ask(ledger, 2), ElementsAre(1, 2, 3));
   EXPECT_THAT(Ask(ledger, 1), ElementsAre(4));
@@ -104,6 +105,82 @@ TEST(Ledger, ARankReceivesItsOwnFailuresOnlyIfNobodyElseWorks) {
   EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{0, {{0, 2}}}));
 }
 
+// Ranks 1, 2 and 3 are on one node, rank 0 is on another one.
+Ledger OfTwoNodes(uint64_t items) {
+  Ledger ledger(items, 2);
+  for (int rank = 0; rank < 4; ++rank) ledger.Join({rank, rank == 0 ? 0 : 1}, 1);
+  return ledger;
+}
+
+// As without a GPU, a module or a mount: every item would be given up there.
+TEST(Ledger, ItemsThatFailOnABrokenNodeAreDoneOnAnotherOne) {
+  Ledger ledger = OfTwoNodes(200);
+  Clock::time_point now = kStart;
+  while (!ledger.IsOver()) {
+    ASSERT_LT(now - kStart, seconds(200)) << ledger.items().progress().left() << " items are not granted";
+    const std::vector<uint64_t> items = Ask(ledger, 0, now);
+    for (bool any = true; any;) {
+      any = false;
+      for (int rank = 1; rank < 4; ++rank) {
+        for (const uint64_t item : Ask(ledger, rank, now)) {
+          any = true;
+          EXPECT_EQ(ledger.Fail(rank, item, milliseconds(1), now), Verdict::kAgain);
+        }
+      }
+    }
+    now += milliseconds(300);
+    for (const uint64_t item : items)
+      EXPECT_EQ(ledger.Commit(0, item, milliseconds(300), now), Verdict::kTaken);
+  }
+  EXPECT_EQ(ledger.items().progress(), (Progress{200, 200, 0, 0, 0, 0}));
+}
+
+// Rank 1's item 0 has failed, and ranks 2 and 3 wait for one.
+Ledger WithAFailureOnNode1() {
+  Ledger ledger = OfTwoNodes(2);
+  EXPECT_THAT(Ask(ledger, 1), ElementsAre(0));
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(1));
+  ledger.Fail(1, 0, {}, kStart);
+  for (int rank = 1; rank < 4; ++rank) EXPECT_THAT(Ask(ledger, rank), IsEmpty());
+  return ledger;
+}
+
+TEST(Ledger, AnotherRankOfTheNodeGetsAFailedItemOnceNoOtherNodeWorks) {
+  const auto expect_granted = [](Ledger& ledger) {
+    EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{2, {{0, 2}}}));
+    EXPECT_EQ(ledger.Fail(2, 0, {}, kStart), Verdict::kAgain);
+    EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{1, {{0, 3}}})) << "not the same rank";
+  };
+  Ledger stopped = WithAFailureOnNode1();
+  stopped.Stop(0);
+  expect_granted(stopped);
+  Ledger silent = WithAFailureOnNode1();
+  silent.Share(0);
+  EXPECT_THAT(silent.TakeGrants(kStart), ElementsAre(Ledger::Grant{1, {{1, 1}}}, Ledger::Grant{2, {{0, 2}}}));
+  Ledger stopped_then_silent = WithAFailureOnNode1();
+  stopped_then_silent.Stop(0);
+  stopped_then_silent.Share(0);
+  stopped_then_silent.Touch(0);
+  EXPECT_EQ(stopped_then_silent.TakeGrants(kStart).size(), 2);
+  Ledger lost = WithAFailureOnNode1();
+  lost.Lose(0);  // a failure of item 1
+  EXPECT_THAT(lost.TakeGrants(kStart), ElementsAre(Ledger::Grant{1, {{1, 2}}}, Ledger::Grant{2, {{0, 2}}}));
+}
+
+TEST(Ledger, AFailedItemIsForANodeThatIsHeardAgain) {
+  Ledger ledger = WithAFailureOnNode1();
+  ledger.Share(0);
+  ledger.Touch(0);
+  EXPECT_THAT(ledger.TakeGrants(kStart), ElementsAre(Ledger::Grant{1, {{1, 1}}}));
+  EXPECT_THAT(Ask(ledger, 0), ElementsAre(0));
+}
+
+// It may be stopped, and has items that it has not begun.
+TEST(Ledger, TheRankThatAFailedItemWaitsForIsAsked) {
+  Ledger ledger = WithAFailureOnNode1();
+  EXPECT_THAT(ledger.TakeRecalls(kStart + seconds(10), seconds(1)), ElementsAre(0));
+}
+
 TEST(Ledger, ASilentRankIsGrantedWhatItWantedOnceItIsHeard) {
   Ledger ledger = OfRanks(3, 2);
   Ask(ledger, 0);
@@ -164,7 +241,7 @@ TEST(Ledger, IdleRanksGetWhatOthersHaveNotBegun) {
 
 TEST(Ledger, ALongItemIsGrantedToAFreeSlotOnly) {
   Ledger ledger = OfRanks(100, 2);
-  ledger.Join(1, 3);
+  ledger.Join({1, 1}, 3);
   Ask(ledger, 0);
   EXPECT_THAT(Ask(ledger, 0), IsEmpty());  // how long it takes is not known
   ledger.Commit(0, 0, milliseconds(51), kStart);
@@ -189,7 +266,7 @@ TEST(Ledger, EarlierRunsCount) {
   ledger.Resume(2, true, ShortTime(seconds(1)));
   ledger.Resume(2, false, ShortTime(seconds(1)));
   ledger.Resume(9, false, ShortTime(seconds(1)));
-  ledger.Join(0, 4);
+  ledger.Join({0, 0}, 4);
   EXPECT_EQ(ledger.items().progress(), (Progress{4, 1, 1, 2, 0, 0}));
   EXPECT_THAT(Ask(ledger, 0), ElementsAre(1, 3));
 }
@@ -349,7 +426,7 @@ TEST(Ledger, OverdueItemsAreThoseAtWork) {
 
 TEST(Ledger, OnEachSlotTheNextItemBeginsWhenOneEnds) {
   Ledger ledger(6, 2);
-  ledger.Join(0, 2);
+  ledger.Join({0, 0}, 2);
   ledger.Commit(0, 5, milliseconds(1), kStart);
   EXPECT_THAT(Ask(ledger, 0, kStart), ElementsAre(0, 1));
   EXPECT_THAT(Ask(ledger, 0, kStart + seconds(1)), ElementsAre(2, 3));
@@ -392,7 +469,7 @@ TEST(Ledger, TheShareOfARankThatHasGoneStays) {
   Ask(ledger, 0, kStart + seconds(3));
   ledger.Lose(0);
   EXPECT_EQ(ledger.Shares(kStart + seconds(4)).front(), (RankShare{0, 1, false, 1, 0, 0, 0, seconds(3)}));
-  ledger.Join(0, 1);
+  ledger.Join({0, 0}, 1);
   EXPECT_THAT(Ask(ledger, 0, kStart + seconds(5)), ElementsAre(2));
   ledger.Commit(0, 2, seconds(1), kStart + seconds(6));
   EXPECT_EQ(ledger.Shares(kStart + seconds(6)).front(), (RankShare{0, 1, false, 2, 0, 0, 0, seconds(4)}));

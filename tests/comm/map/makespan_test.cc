@@ -30,7 +30,7 @@ class SimulatedRanks {
       : items_(std::move(items)), ledger_(items_.size(), 2), queues_(static_cast<size_t>(ranks)) {
     if (!classes.empty()) ledger_.Classify(0, classes);
     for (int rank = 0; rank < ranks; ++rank) {
-      ledger_.Join(rank, 1);
+      ledger_.Join({rank, rank}, 1);
       idle_.insert(rank);
       ledger_.Want(rank);
     }
