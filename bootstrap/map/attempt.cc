@@ -34,6 +34,9 @@ constexpr Duration kKilledWithin = std::chrono::seconds(5);
 // If the kernel has no event for the end of a process (process_end.h).
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
+// Linux: an argument or a variable has 128 KiB at most (execve(2)).
+constexpr size_t kLongestVariable = size_t{127} << 10;
+
 enum class Woken : uint8_t { kExited, kLate, kStopped };
 
 // `stop`: -1: not waited for.
@@ -144,6 +147,15 @@ class Attempt {
                     "free space there; the same command then goes on with what is left");
   }
 
+  static Error WithRemedy(Error error) {
+    if (error.message.ends_with(ErrnoText(E2BIG))) {
+      error.hint =
+          "an argument or a variable has at most 128 KiB, all together a quarter of ulimit -s: give the "
+          "program {key} or {index} instead of a long text";
+    }
+    return error;
+  }
+
   static AttemptEnd Failed(std::string why) { return {Kind::kFailed, std::move(why), {}}; }
 
   // A name that cannot be had is a failure of its item: the next rank would end with it as well.
@@ -172,7 +184,7 @@ class Attempt {
     auto child = process::Child::Start(options);
     if (!child) {
       if (child.error().exit_status == ExitStatus(Code::kSystem)) return Fail(child.error().error);
-      return Failed(ToString(child.error().error));
+      return Failed(ToString(WithRemedy(child.error().error)));
     }
     next.Prepare();
     return AwaitProgram(**child, stop);
@@ -237,7 +249,7 @@ class Attempt {
     const auto set = [&](std::string_view name, std::string_view value) {
       environment.push_back(fmt::format("{}={}", name, value));
     };
-    set("MUSTER_ITEM", item_.text);
+    if (item_.text.size() <= kLongestVariable) set("MUSTER_ITEM", item_.text);
     set("MUSTER_ITEM_INDEX", std::to_string(item_.index));
     set("MUSTER_ITEM_KEY", item_.key);
     set("MUSTER_ITEM_DIR", directory_.path());

@@ -66,6 +66,31 @@ TEST_F(Attempts, HaveVariablesOfTheItem) {
   EXPECT_EQ(commands.folder.Read("out/i0/stdout"), "i0 i0 0 0 5-gpu01\n");
 }
 
+// Linux starts no program with a longer variable or argument.
+TEST_F(Attempts, OfAnItemOfMoreThan127KiBHaveNoVariableWithIt) {
+  Commands commands("echo ${{MUSTER_ITEM-none}} $MUSTER_ITEM_KEY | tail -c 1000");
+  SourceItem item = *commands.source->Read(0);
+  const auto run = [&](size_t length) {
+    item.text = std::string(length, 'x');
+    NextDirectory next(commands.plan.output, commands.plan.run, commands.plan.rank, commands.slot.number);
+    const auto end = RunAttempt(commands.plan, commands.slot, item, 1, StopFlag(), next);
+    return end ? end->text : end.error().message;
+  };
+  constexpr size_t kLongest = size_t{127} << 10;
+  const std::string done = R"({"exit":0,"directory":"i0"})";
+  EXPECT_EQ(run(kLongest), done);
+  EXPECT_THAT(commands.folder.Read("out/i0/stdout"), EndsWith("xxx i0\n"));
+  EXPECT_EQ(run(kLongest + 1), done);
+  EXPECT_EQ(commands.folder.Read("out/i0/stdout"), "none i0\n");
+  commands.plan.command =
+      *ParseTemplates("the command", {"echo", std::string(size_t{128} << 10, 'x')}, *commands.source);
+  EXPECT_EQ(
+      run(1),
+      "cannot start \"echo\": Argument list too long (an argument or a variable has at most 128 KiB, all "
+      "together a quarter of ulimit -s: give the program {key} or {index} instead of a long text) (files: " +
+          commands.folder.File("out/.failed/i0") + ")");
+}
+
 TEST_F(Attempts, ThatFailSayWhyAndKeepTheirFiles) {
   const Commands commands("echo half >result; echo no model >&2; exit 3");
   const auto end = commands.Run();
