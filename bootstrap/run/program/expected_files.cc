@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <glob.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <functional>
@@ -17,14 +18,19 @@ namespace muster::run {
 namespace {
 
 constexpr size_t kMostNamed = 3;
-constexpr Duration kReadWithin = std::chrono::minutes(1);
+constexpr Duration kProgressWithin = std::chrono::minutes(1);
+
+void Report(const Progress& progress) {
+  if (progress) progress();
+}
 
 bool IsGlob(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }
 
 // A client of NFS caches for up to a minute that a file was absent, or its old content; reading the directory
-// makes it query the server.
-void RefreshDirectoryOf(const std::string& path) {
+// makes it query the server. `refreshed`: the directories that were read.
+void RefreshDirectoryOf(const std::string& path, std::set<std::string>& refreshed) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
+  if (!refreshed.insert(directory).second) return;
   DIR* const stream = opendir(directory.empty() ? "." : directory.c_str());
   if (stream == nullptr) return;
   readdir(stream);
@@ -55,7 +61,7 @@ FileState StateOf(const struct stat& status) {
 }
 
 // No more than `entries`, which becomes less by those that were read.
-std::optional<uint64_t> StateBelow(const std::string& directory, int& entries) {
+std::optional<uint64_t> StateBelow(const std::string& directory, int& entries, const Progress& progress) {
   uint64_t sum = 0;
   std::error_code error;
   using Walk = std::filesystem::recursive_directory_iterator;
@@ -64,7 +70,9 @@ std::optional<uint64_t> StateBelow(const std::string& directory, int& entries) {
     if (--entries < 0) return std::nullopt;
     const std::string& path = at->path().native();
     struct stat status {};
-    if (lstat(path.c_str(), &status) != 0) continue;
+    const bool there = lstat(path.c_str(), &status) == 0;
+    Report(progress);
+    if (!there) continue;
     const FileState state = StateOf(status);
     // A sum: the order of entries is not the same after a change of others.
     sum += std::hash<std::string>()(fmt::format("{} {} {} {}.{} {}.{} {}", state.device, state.inode,
@@ -81,7 +89,7 @@ bool IsEmpty(const std::string& path, const struct stat& status) {
 }
 
 // Why this path does not count; empty: it does.
-std::string Fault(const std::string& path, const FileStates& before) {
+std::string Fault(const std::string& path, const FileStates& before, const Progress& progress) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return "does not exist";
@@ -93,20 +101,22 @@ std::string Fault(const std::string& path, const FileStates& before) {
   FileState state = StateOf(status);
   int entries = kMostEntriesBelow;
   // More than before is a change, too.
-  if (known->second.below) state.below = StateBelow(path, entries);
+  if (known->second.below) state.below = StateBelow(path, entries, progress);
   return known->second == state ? "was not written by this run" : "";
 }
 
 // A sentence if no match counts; empty: one does.
-std::string Missing(const std::string& pattern, const FileStates& before) {
-  RefreshDirectoryOf(pattern);
+std::string Missing(const std::string& pattern, const FileStates& before, const Progress& progress,
+                    std::set<std::string>& refreshed) {
+  RefreshDirectoryOf(pattern, refreshed);
   if (!IsGlob(pattern)) {
-    const std::string fault = Fault(pattern, before);
+    const std::string fault = Fault(pattern, before, progress);
     return fault.empty() ? "" : pattern + " " + fault;
   }
   std::string last;
   for (const std::string& path : Matches(pattern)) {
-    const std::string fault = Fault(path, before);
+    const std::string fault = Fault(path, before, progress);
+    Report(progress);
     if (fault.empty()) return "";
     last = path + " " + fault;
   }
@@ -138,30 +148,35 @@ std::vector<std::string> ExpandExpected(
   return expanded;
 }
 
-FileStates LookAtFiles(const std::vector<std::string>& patterns) {
+FileStates LookAtFiles(const std::vector<std::string>& patterns, const Progress& progress) {
   FileStates states;
   int entries = kMostEntriesBelow;
   for (const std::string& pattern : patterns) {
     for (const std::string& path : Matches(pattern)) {
       struct stat status {};
-      if (stat(path.c_str(), &status) != 0) continue;
+      const bool there = stat(path.c_str(), &status) == 0;
+      Report(progress);
+      if (!there) continue;
       const auto [at, is_new] = states.emplace(path, StateOf(status));
-      if (is_new && S_ISDIR(status.st_mode)) at->second.below = StateBelow(path, entries);
+      if (is_new && S_ISDIR(status.st_mode)) at->second.below = StateBelow(path, entries, progress);
     }
   }
   return states;
 }
 
-FileStates LookAtFilesOfAnyRank(std::vector<std::string> patterns) {
+FileStates LookAtFilesOfAnyRank(std::vector<std::string> patterns, const Progress& progress) {
   for (std::string& pattern : patterns) pattern = config::FillPlaceholders(pattern, [](auto) { return "*"; });
-  return LookAtFiles(patterns);
+  return LookAtFiles(patterns, progress);
 }
 
-std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before) {
+std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before,
+                         const Progress& progress) {
   std::string text;
   size_t missing = 0;
+  std::set<std::string> refreshed;
   for (const std::string& pattern : patterns) {
-    const std::string sentence = Missing(pattern, before);
+    const std::string sentence = Missing(pattern, before, progress, refreshed);
+    Report(progress);
     if (sentence.empty()) continue;
     if (++missing <= kMostNamed) text += (text.empty() ? "" : "; ") + sentence;
   }
@@ -169,8 +184,9 @@ std::string MissingFiles(const std::vector<std::string>& patterns, const FileSta
   return text;
 }
 
-std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before) {
-  const std::string missing = MissingFiles(patterns, before);
+std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before,
+                                   const Progress& progress) {
+  const std::string missing = MissingFiles(patterns, before, progress);
   if (missing.empty()) return std::nullopt;
   std::string hint = "look for an error in their output";
   // Files of a map are named with braces alone.
@@ -196,8 +212,9 @@ void ExpectedFiles::LookBefore(Then then) {
   if (*before_) return then(std::nullopt);
   const auto found = std::make_shared<FileStates>();
   Read(
-      [found, expected = expected_, patterns = patterns_]() -> std::optional<Error> {
-        *found = expected.empty() ? LookAtFilesOfAnyRank(patterns) : LookAtFiles(expected);
+      [found, expected = expected_, patterns = patterns_](const Progress& progress) -> std::optional<Error> {
+        *found =
+            expected.empty() ? LookAtFilesOfAnyRank(patterns, progress) : LookAtFiles(expected, progress);
         return std::nullopt;
       },
       [this, found, then = std::move(then)](const std::optional<Error>& late) {
@@ -207,27 +224,41 @@ void ExpectedFiles::LookBefore(Then then) {
 }
 
 void ExpectedFiles::Check(Then then) {
-  Read([expected = expected_, before = **before_] { return CheckExpected(expected, before); },
+  Read([expected = expected_,
+        before = **before_](const Progress& progress) { return CheckExpected(expected, before, progress); },
        std::move(then));
 }
 
-void ExpectedFiles::Read(std::function<std::optional<Error>()> read, Then then) {
-  struct Question {
-    Then then;
-    std::optional<Error> answer;
-  };
-  const auto question = std::make_shared<Question>(Question{std::move(then), {}});
-  const net::EventLoop::TimerId late = loop_.After(kReadWithin, [question] {
-    std::exchange(question->then, nullptr)(Error{
-        Code::kDeadline,
-        fmt::format("the files of run.expect could not be examined within {}", FormatDuration(kReadWithin)),
-        "check the file system: it does not answer"});
-  });
-  worker_.Run([question, read = std::move(read)] { question->answer = read(); },
-              [this, question, late] {
-                loop_.Cancel(late);
+struct ExpectedFiles::Question {
+  Then then;
+  std::optional<Error> answer;
+  std::atomic<Clock::time_point> progress{Clock::now()};
+  net::EventLoop::TimerId late{};
+};
+
+void ExpectedFiles::Read(std::function<std::optional<Error>(const Progress& progress)> read, Then then) {
+  const auto question = std::make_shared<Question>();
+  question->then = std::move(then);
+  Await(loop_, question, kProgressWithin);
+  worker_.Run([question, read = std::move(
+                             read)] { question->answer = read([&] { question->progress = Clock::now(); }); },
+              [this, question] {
+                loop_.Cancel(question->late);
                 if (const Then answer = std::exchange(question->then, nullptr)) answer(question->answer);
               });
+}
+
+void ExpectedFiles::Await(net::EventLoop& loop, const std::shared_ptr<Question>& question,
+                          Duration patience) {
+  question->late = loop.After(patience, [&loop, question] {
+    const Duration left = kProgressWithin - (Clock::now() - question->progress.load());
+    if (left > Duration::zero()) return Await(loop, question, left);
+    std::exchange(question->then, nullptr)(
+        Error{Code::kDeadline,
+              fmt::format("the files of run.expect could not be examined: no answer for {}",
+                          FormatDuration(kProgressWithin)),
+              "check the file system: it does not answer"});
+  });
 }
 
 }  // namespace muster::run

@@ -48,27 +48,32 @@ std::vector<std::string> ExpandExpected(
     const std::vector<std::string>& patterns, int world_size,
     const std::function<std::string(int rank, std::string_view name)>& value);
 
+// Called after each request to the file system, on the thread that makes it. May be null.
+using Progress = std::function<void()>;
+
 // In LookAtFiles: of all directories together. Each entry is a request to a file server.
 inline constexpr int kMostEntriesBelow = 10'000;
 
 // The present files that match. A pattern is one of glob(7) if it has * ? or [, else a path. Reads the file
 // system.
-FileStates LookAtFiles(const std::vector<std::string>& patterns);
+FileStates LookAtFiles(const std::vector<std::string>& patterns, const Progress& progress = {});
 
 // The same before the group is formed: a placeholder stands for any text.
-FileStates LookAtFilesOfAnyRank(std::vector<std::string> patterns);
+FileStates LookAtFilesOfAnyRank(std::vector<std::string> patterns, const Progress& progress = {});
 
 // The patterns for which there is no file that counts, in words: the first few and why; "": none. Reads the file
 // system.
-std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before);
+std::string MissingFiles(const std::vector<std::string>& patterns, const FileStates& before,
+                         const Progress& progress = {});
 
 // Absent if for each pattern there is a file that counts. Error: kWorkFailed, names the first few that are
 // missing and why. Reads the file system.
-std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before);
+std::optional<Error> CheckExpected(const std::vector<std::string>& patterns, const FileStates& before,
+                                   const Progress& progress = {});
 
 // The files of one run: as they were before it, and checked once by the root when all programs have exited with 0. Lives on one
-// EventLoop. A thread reads the file system, which may not answer: `then` follows once, within a minute, and with an error if
-// that is over.
+// EventLoop. A thread reads the file system, which may not answer: `then` follows once, with an error after a minute without
+// progress.
 class ExpectedFiles {
  public:
   using Before = std::shared_ptr<std::optional<FileStates>>;
@@ -84,7 +89,9 @@ class ExpectedFiles {
   void Check(Then then);
 
  private:
-  void Read(std::function<std::optional<Error>()> read, Then then);
+  struct Question;
+  void Read(std::function<std::optional<Error>(const Progress& progress)> read, Then then);
+  static void Await(net::EventLoop& loop, const std::shared_ptr<Question>& question, Duration patience);
 
   net::EventLoop& loop_;
   const std::vector<std::string> patterns_;

@@ -113,7 +113,7 @@ TEST_F(StalledFiles, OfRunExpectThatAreNotExaminedWithinAMinuteEndTheRun) {
     LetAMinutePass(muster);
     EXPECT_EQ(muster.Wait(), 75) << muster.Err();
     EXPECT_THAT(muster.Err(),
-                testing::HasSubstr("the files of run.expect could not be examined within 1m (check"));
+                testing::HasSubstr("the files of run.expect could not be examined: no answer for 1m (check"));
   }
 }
 
