@@ -161,6 +161,7 @@ class Planner {
     plan.environment = environment_.All();
     plan.node = node;
     plan.job_key = resolution_.tuple.job.key;
+    plan.job_restart = resolution_.tuple.job.restart;
     plan.version = kVersion;
     plan.began = began_;
     plan.own_process_groups = !process::InTerminalForeground();

@@ -12,7 +12,7 @@ namespace muster::output {
 struct LogFileName {
   int rank = 0;
   int world_size = 1;
-  int incarnation = 0;  // restarts so far
+  int incarnation = 0;  // restarts of the job and of the group so far
   std::string node;
 };
 

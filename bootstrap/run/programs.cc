@@ -88,7 +88,9 @@ Programs::Programs(net::EventLoop& loop, const SupervisorPlan& plan, report::Run
       plan_(plan),
       recorder_(recorder),
       on_ended_(std::move(on_ended)),
-      output_(loop, plan.config.run, plan.join ? plan.join->self.agreement.restart : 0, std::move(on_idle)) {}
+      output_(loop, plan.config.run,
+              plan.join ? plan.join->self.agreement.restart : plan.job_restart + plan.restarts,
+              std::move(on_idle)) {}
 
 bool Programs::HasProgram(const Roster& roster, int rank) const {
   if (plan_.who == WhoRuns::kFirstRank) return rank == 0;

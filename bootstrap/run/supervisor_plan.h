@@ -37,6 +37,7 @@ struct SupervisorPlan {
   bool ends_programs = false;
   int lifeline = -1;      // its end of file is a request to end; stays the caller's; -1: none
   std::set<int> signals;  // that came before the programs: passed on when they have started
+  int job_restart = 0;    // JobIdentity::restart
   int restarts = 0;       // how many groups of this launch have failed
   int max_restarts = 0;
   // run.expect: the files before the first of these groups; its root reads them.

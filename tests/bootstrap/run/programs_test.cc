@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/comm/base/folder.h"
 #include "tests/comm/net/test_loop.h"
 
 namespace muster::run {
@@ -37,6 +38,24 @@ TEST(Programs, AReaderThatHasStoppedDoesNotDelayAFailure) {
   dup2(saved.get(), STDERR_FILENO);
   close(ends[0]);
   close(ends[1]);
+}
+
+// Else the output of all attempts would be in one file.
+TEST(Programs, OfAWorldOfOneHaveLogFilesForEachRestart) {
+  net::TestLoop loop;
+  const Folder folder;
+  SupervisorPlan plan;
+  plan.config.run.log_dir = folder.path();
+  plan.job_restart = 2;
+  plan.restarts = 1;
+  report::RunRecorder recorder({});
+  Programs programs(
+      *loop, plan, recorder, [] {}, [](const EndedProgram&) {});
+  bool opened = false;
+  programs.OpenFiles(GroupOfOne("gpu01").roster, {0}, [&] { opened = true; });
+  ASSERT_TRUE(loop.Until([&] { return opened; }));
+  EXPECT_TRUE(folder.Has("rank0.3.gpu01.out"));
+  EXPECT_TRUE(folder.Has("rank0.3.gpu01.err"));
 }
 
 // `muster run -- sh -c 'python train.py; ...'`: the member of the group is no process of this supervisor.
