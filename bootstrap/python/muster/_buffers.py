@@ -21,7 +21,9 @@ class Tensor(Protocol):
     def dtype(self) -> Any: ...
     def data_ptr(self) -> int: ...
     def element_size(self) -> int: ...
+    def is_conj(self) -> bool: ...
     def is_contiguous(self) -> bool: ...
+    def is_neg(self) -> bool: ...
     def numel(self) -> int: ...
 
 
@@ -100,13 +102,11 @@ class _View(ctypes.Structure):
     ]
 
 
-_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
-_get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_View), ctypes.c_int]
-_release = ctypes.pythonapi.PyBuffer_Release
-_release.argtypes = [ctypes.POINTER(_View)]
-_release.restype = None
-
-# A prototype of its own: those of pythonapi belong to all modules of the process.
+# Prototypes of their own: those of pythonapi belong to all modules of the process.
+_get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_View), ctypes.c_int)(
+    ("PyObject_GetBuffer", ctypes.pythonapi)
+)
+_release = ctypes.PYFUNCTYPE(None, ctypes.POINTER(_View))(("PyBuffer_Release", ctypes.pythonapi))
 _copy = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(
     ("PyBytes_FromStringAndSize", ctypes.pythonapi)
 )
@@ -161,6 +161,10 @@ def _of_tensor(what: str, tensor: Tensor) -> Region:
         raise UsageError(f"{what}: a tensor on {tensor.device}", "muster's Python module works on host memory: call tensor.cpu() first")
     if not tensor.is_contiguous():
         raise UsageError(f"{what}: a tensor that is not contiguous", "call tensor.contiguous() first")
+    if tensor.is_conj() or tensor.is_neg():
+        raise UsageError(
+            f"{what}: a tensor whose memory does not have its values", "call tensor.resolve_conj().resolve_neg() first"
+        )
     size = tensor.numel() * tensor.element_size()
     name = str(tensor.dtype)
     return Region(tensor.data_ptr(), size, tensor.element_size(), _TENSORS.get(name), name, tensor)
@@ -183,7 +187,8 @@ def region(what: str, thing: Memory | None, writable: bool = False) -> Region:
         need = "writable, contiguous memory" if writable else "contiguous memory"
         raise UsageError(
             f"{what}: {type(thing).__name__} cannot be used as {need}: {error}",
-            "pass a bytearray, array.array, memoryview, numpy array or PyTorch tensor on the CPU",
+            "pass a bytearray, array.array, memoryview, numpy array or PyTorch tensor on the CPU; of a numpy array that has no "
+            'buffer (datetime64, ml_dtypes), its array.view("u1")',
         ) from None
     view = exported.view
     type_, name = _element_type(view)

@@ -75,6 +75,7 @@ class Waiter:
         self._jobs: _Jobs | None = None
         self._pid: int | None = None
         self._alone = False
+        self._awaited: _Job[Any] | None = None
         self._left: _Job[Any] | None = None
         self._reason = ""
         self.ending = False  # of the process: threads whose calls end with the group end as well, without a traceback
@@ -91,6 +92,7 @@ class Waiter:
             self._finish_left(self._left)
         job = _Job(function, arguments)
         try:
+            self._awaited = job
             jobs.put(job)
             while not job.done.acquire(timeout=LOOK_S):
                 pass
@@ -99,6 +101,7 @@ class Waiter:
             self._reason = type(interruption).__name__
             job.waits()
             raise
+        self._awaited = None
         if job.raised is not None:
             raise job.raised
         return job.results[0]
@@ -131,11 +134,19 @@ class Waiter:
         """From now on no call waits (a world of one): the second thread ends."""
         if self._jobs is not None and self._pid == os.getpid():
             self._jobs.put(None)
-        self._alone = True
+        self._alone, self._pid = True, None
+
+    def wake(self) -> None:
+        """After rest(): calls wait again."""
+        self._alone = False
 
     def _queue(self) -> _Jobs | None:
-        """The second thread's queue; None if this call is to be made directly. A forked child has a thread of its own."""
+        """The second thread's queue; None if this call is to be made directly: it may be that of a signal handler, while the call
+        that the signal interrupted waits. A forked child has a thread of its own."""
         if self._alone or threading.current_thread() is not threading.main_thread():
+            return None
+        awaited = self._awaited
+        if awaited is not None and awaited is not self._left and not awaited.finished and self._pid == os.getpid():
             return None
         if self._pid == os.getpid():
             return self._jobs

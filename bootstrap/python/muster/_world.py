@@ -116,6 +116,8 @@ def init(
         None if config is None else os.fsencode(config), (ctypes.c_char_p * len(texts))(*texts), len(texts)
     )
     pointer = ctypes.c_void_p()
+    if not is_initialized():
+        here.wait.wake()
     here.raises(here.wait(here.library.muster_init, _library.ABI_VERSION, ctypes.byref(options), ctypes.byref(pointer)))
     if here.world is None or here.pid != os.getpid():
         here.world, here.pid = Communicator(here.library, here.wait, pointer.value, False), os.getpid()
@@ -220,7 +222,8 @@ def _is_over() -> bool:
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
-    return threading.current_thread() is threading.main_thread() and frame.f_code.co_name != "<module>"
+    outermost = frame.f_code.co_name
+    return threading.current_thread() is threading.main_thread() and outermost not in ("<module>", "_run_module_as_main")
 
 
 def _has_failed() -> bool:

@@ -89,7 +89,7 @@ class Communicator:
     `send` to or `recv` from a rank that has left the group raises PeerLostError for itself alone.
 
     `buffer`, `send` and `receive` are contiguous host memory: bytearray, array.array, memoryview, numpy arrays, PyTorch tensors on
-    the CPU. Calls that only move elements take every element type except objects and pointers. Calls that compute take bool, int8,
+    the CPU. Calls that only move elements take every element type that has a buffer, except objects and pointers. Calls that compute take bool, int8,
     uint8, int32, int64, uint64, float16, bfloat16, float32 and float64. `op` is "sum", "prod", "min", "max" or "avg". Of bool a sum and
     a maximum are "or", a product and a minimum are "and", as in PyTorch, and there is no average. `src` and `dst` are ranks of this group,
     also if it is a part of another. Empty buffers, bytes and objects are legal. `send` and `receive` do not overlap, except in place:

@@ -46,6 +46,48 @@ class Copies(Programs):
                 self.assertFalse("string_at(" in file.read(), name)
 
 
+class OtherModules(Programs):
+    """Functions of ctypes.pythonapi are objects that all modules of the process share."""
+
+    def test_keep_the_types_that_they_have_set(self):
+        self.passes(
+            "import ctypes\n"
+            "shared = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release\n"
+            "before = [function.argtypes for function in shared]\n"
+            "from muster import _buffers\n"
+            "assert [function.argtypes for function in shared] == before\n"
+            "class Other(ctypes.Structure): _fields_ = [('buf', ctypes.c_void_p)]\n"
+            "shared[0].argtypes = [ctypes.py_object, ctypes.POINTER(Other), ctypes.c_int]\n"
+            "shared[1].argtypes = [ctypes.POINTER(Other)]\n"
+            "assert _buffers.region('it', bytearray(3)).size == 3\n"
+        )
+
+
+class Tensors(Programs):
+    def test_whose_memory_does_not_have_their_values_are_refused(self):
+        self.passes(
+            "import muster\n"
+            "from muster import _buffers\n"
+            "class Tensor:\n"
+            "    device = type('device', (), {'type': 'cpu'})\n"
+            "    conj = neg = False\n"
+            "    def data_ptr(self): return 0\n"
+            "    def is_contiguous(self): return True\n"
+            "    def is_conj(self): return self.conj\n"
+            "    def is_neg(self): return self.neg\n"
+            "Tensor.__module__ = 'torch'\n"
+            "for bit in 'conj', 'neg':\n"
+            "    tensor = Tensor()\n"
+            "    setattr(tensor, bit, True)\n"
+            "    try:\n"
+            "        _buffers.region('send', tensor)\n"
+            "        raise AssertionError('not refused')\n"
+            "    except muster.UsageError as error:\n"
+            "        assert error.message == 'send: a tensor whose memory does not have its values', error\n"
+            "        assert error.hint == 'call tensor.resolve_conj().resolve_neg() first', error\n"
+        )
+
+
 REFUSED = """
 import ctypes
 import muster

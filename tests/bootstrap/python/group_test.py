@@ -76,6 +76,9 @@ class Group(unittest.TestCase):
 
     def test_an_exception_that_a_console_has_shown_is_no_failure(self):
         self.passes("ends_well_after_a_console")
+        command = [sys.executable, "-m", "member", "ends_well_after_a_console"]
+        done = cases.launch(2, command, PYTHONPATH=os.pathsep.join([cases.PACKAGE, HERE]))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_an_exception_that_a_thread_has_shown_is_no_failure(self):
         self.passes("ends_well_after_a_thread")

@@ -38,8 +38,14 @@ class Tensor:
     def element_size(self) -> int:
         return 4
 
+    def is_conj(self) -> bool:
+        return False
+
     def is_contiguous(self, memory_format: Any = None) -> bool:
         return True
+
+    def is_neg(self) -> bool:
+        return False
 
     def numel(self) -> int:
         return 0

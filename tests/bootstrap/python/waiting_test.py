@@ -2,6 +2,7 @@
 """Interrupted calls. A tracer raises at each instruction, and so wherever a signal handler can."""
 
 import os
+import signal
 import sys
 import threading
 import unittest
@@ -119,6 +120,28 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.waiter(str, 5), "5")
         self.assertEqual(self.abandoned, [b"was interrupted (Interrupted)"])
         self.assertFalse(self.waiter.stuck)
+
+    def test_of_a_signal_handler_do_not_wait_for_the_call_that_it_interrupted(self):
+        begun, gate = threading.Event(), threading.Event()
+
+        def handler(*_):
+            self.waiter(gate.set)
+
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, handler))
+
+        def waits():
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+            return gate.wait(cases.PATIENCE_S)
+
+        self.assertTrue(self.waiter(waits))
+        self.assertIsNotNone(self.waiter._queue())
+
+    def test_wait_again_after_a_world_of_one(self):
+        self.waiter.rest()
+        self.assertIsNone(self.waiter._queue())
+        self.waiter.wake()
+        self.assertEqual(self.waiter(str, 5), "5")
+        self.assertIsNotNone(self.waiter._queue())
 
 
 if __name__ == "__main__":
