@@ -196,6 +196,18 @@ bool Connection::HoldsLeave() const {
   return false;
 }
 
+namespace {
+
+void GrowSendBuffer(int fd) {
+  int size = 0;
+  socklen_t length = sizeof size;
+  // The kernel doubles the size that is set.
+  if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &length) == 0)
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
+}  // namespace
+
 void Connection::SendLeave(uint64_t communicator) {
   if (sending_) return;  // it would be read as part of that message
   Frame frame;
@@ -203,7 +215,12 @@ void Connection::SendLeave(uint64_t communicator) {
   frame.call.communicator = communicator;
   OutgoingMessage message;
   message.header = EncodeFrame(frame);
-  if (Send(message) == Flow::kDone) shutdown(fd_.get(), SHUT_WR);
+  Flow flow = Send(message);
+  if (flow == Flow::kBlocked) {  // messages that the peer has not received fill the buffer
+    GrowSendBuffer(fd_.get());
+    flow = Send(message);
+  }
+  if (flow == Flow::kDone) shutdown(fd_.get(), SHUT_WR);
 }
 
 }  // namespace muster::socket

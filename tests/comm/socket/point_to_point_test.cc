@@ -150,6 +150,25 @@ SocketOptions Impatient() {
 }
 
 // A thread may wait for messages that never come: that concerns no other rank.
+TEST(SendRecv, FromAPeerThatLeftBehindALargeMessageFailsAlone) {
+  // With the last of them the buffer of the kernel is full.
+  size_t tried = 0;
+  for (size_t count = 26'600;; count += 100) {
+    FakeWorld world(BlockLayout({3}), Impatient());
+    Pass(world, 0, 1);
+    std::vector<int64_t> numbers(count);
+    const auto timeout = std::chrono::milliseconds(200);
+    if (!world.at(0).Send(HostBuffer(std::span(numbers)), 1, {.timeout = timeout})) break;
+    world.Leave(0);
+    ASSERT_EQ(MessageOf(world.at(1).Recv(HostBuffer(std::span(numbers)), 0)), "");
+    const Status status = world.at(1).Recv(HostBuffer(std::span(numbers)), 0);
+    EXPECT_EQ(MessageOf(status), fmt::format("rank 0 on gpu01 left the group before Recv #3 i64[{}]", count));
+    EXPECT_EQ(world.state().failure(), std::nullopt);
+    ++tried;
+  }
+  EXPECT_GT(tried, 0);
+}
+
 TEST(SendRecv, FromAPeerThatLeftFailsAlone) {
   struct Case {
     std::vector<int> layout;
