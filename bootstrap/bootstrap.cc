@@ -12,13 +12,20 @@
 #include "bootstrap/join/membership.h"
 #include "bootstrap/join/startup.h"
 #include "bootstrap/shutdown.h"
+#include "comm/system/fork_guard.h"
 
 namespace muster {
 namespace {
 
 // The one group of this process.
 struct ProcessGroup {
+  // In a child that was forked while another thread had the mutex, nothing releases it: not locked then.
+  std::unique_lock<std::mutex> Lock() {
+    return fork_depth == ForkDepth() ? std::unique_lock(mutex) : std::unique_lock(mutex, std::try_to_lock);
+  }
+
   std::mutex mutex;
+  const int fork_depth = ForkDepth();
   InitOptions options;
   pid_t pid = 0;
   RankTuple tuple;
@@ -63,7 +70,10 @@ Status Start(const InitOptions& options, ProcessGroup& process) {
 
 Result<Communicator*> Init(const InitOptions& options) {
   ProcessGroup& process = TheGroup();
-  const std::lock_guard lock(process.mutex);
+  const std::unique_lock lock = process.Lock();
+  if (!lock)
+    return Fail(Code::kUsage,
+                "muster::Init in a child that was forked during a call of muster in the parent");
   if (process.communicator) {
     if (process.pid != getpid()) {
       return WithHint(
@@ -84,14 +94,14 @@ Result<Communicator*> Init(const InitOptions& options) {
 
 const RankTuple* InitializedTuple() {
   ProcessGroup& process = TheGroup();
-  const std::lock_guard lock(process.mutex);
-  return process.communicator ? &process.tuple : nullptr;
+  const std::unique_lock lock = process.Lock();
+  return lock && process.communicator ? &process.tuple : nullptr;
 }
 
 const TimeoutOptions* InitializedTimeouts() {
   ProcessGroup& process = TheGroup();
-  const std::lock_guard lock(process.mutex);
-  return process.communicator ? &process.timeouts : nullptr;
+  const std::unique_lock lock = process.Lock();
+  return lock && process.communicator ? &process.timeouts : nullptr;
 }
 
 void Abandon(std::string_view reason) {
@@ -105,8 +115,8 @@ void Abandon(std::string_view reason) {
 
 Result<std::unique_ptr<map::Member>> BeginMap(const map::Identity& identity, map::Options options) {
   ProcessGroup& process = TheGroup();
-  std::unique_lock lock(process.mutex);
-  if (!process.communicator || process.pid != getpid())
+  std::unique_lock lock = process.Lock();
+  if (!lock || !process.communicator || process.pid != getpid())
     return Fail(Code::kUsage, "a map before muster::Init, or in a forked child");
   std::error_code unknown;
   if (!options.journal.empty())
@@ -130,8 +140,8 @@ Status Shutdown() {
 
 Status Shutdown(const ShutdownLimits& limits, bool ended) {
   ProcessGroup& process = TheGroup();
-  const std::lock_guard lock(process.mutex);
-  if (!process.communicator || process.pid != getpid()) return {};
+  const std::unique_lock lock = process.Lock();
+  if (!lock || !process.communicator || process.pid != getpid()) return {};
   const bool unused = process.communicator->Close(limits.calls) && ended && process.maps_beginning == 0;
   std::unique_ptr<Communicator> communicator = std::move(process.communicator);
   if (unused) communicator.reset();

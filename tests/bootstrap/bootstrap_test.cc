@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 
 namespace muster {
 namespace {
@@ -130,6 +131,29 @@ TEST(Init, IsRefusedInAForkedChild) {
                 const std::string expected = fmt::format(
                     "muster::Init in a forked child: its group belongs to the parent, pid {}", parent);
                 return again.error().message == expected ? 0 : 3;
+              });
+            }));
+}
+
+// Another thread of the parent is in Init, which waits for the second rank.
+TEST(Init, IsRefusedInAChildThatWasForkedDuringACall) {
+  EXPECT_EQ(0, InNewProcess([] {
+              for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, "1", 1);
+              setenv("WORLD_SIZE", "2", 1);
+              setenv("MASTER_ADDR", "127.0.0.1", 1);
+              setenv("MASTER_PORT", std::to_string(20000 + getpid() % 20000).c_str(), 1);
+              const int before = OpenDescriptors();
+              std::thread([] { static_cast<void>(Init()); }).detach();
+              while (OpenDescriptors() == before) std::this_thread::yield();
+              return InNewProcess([] {
+                alarm(60);  // it did not return
+                if (InitializedTuple() != nullptr || !Shutdown()) return 2;
+                const Result<Communicator*> again = Init();
+                if (again || again.error().code != Code::kUsage) return 3;
+                return again.error().message ==
+                               "muster::Init in a child that was forked during a call of muster in the parent"
+                           ? 0
+                           : 4;
               });
             }));
 }
