@@ -269,6 +269,9 @@ class Interrupts(Maps):
         while not os.path.exists(began) or len(open(began, encoding="utf-8").readlines()) < 12:
             self.assertIsNone(muster.poll())
             time.sleep(0.01)
+        journal = os.path.join(self.folder, "answers.journal")
+        while len(cases.run([cases.MUSTER, "journal", journal, "merge"]).stdout.splitlines()) < 10:
+            self.assertIsNone(muster.poll())
         muster.send_signal(signal.SIGTERM)
         self.assertEqual(muster.wait(), 143)
         with open(os.path.join(self.folder, "gate"), "w", encoding="utf-8"):
