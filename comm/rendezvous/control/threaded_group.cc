@@ -19,6 +19,9 @@ namespace {
 // The root names the missing ranks; its message may arrive slightly after the own deadline.
 constexpr Duration kVerdictGrace = std::chrono::seconds(2);
 
+// For a process that cannot go on.
+constexpr Duration kFailureSentWithin = std::chrono::seconds(1);
+
 }  // namespace
 
 Result<std::unique_ptr<ThreadedGroup>> ThreadedGroup::Create(int rank) {
@@ -59,6 +62,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   key_ = joined.group->key;
   ControlPlane::Events events;
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
+  events.on_all_know = [this] { all_know_ = true; };
   events.on_gathered = [this](const muster::rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
   events.on_released = [this] {
     Change([this] {
@@ -90,10 +94,16 @@ RankReport ThreadedGroup::ReportOwn() {
 Status ThreadedGroup::Serve() {
   const std::string what =
       fmt::format("the control plane's thread of {}", DescribeRank(rank_, roster().NodeName(rank_)));
-  MUSTER_TRY(thread_, StartThread(what, [this] {
-               loop_->RunUntil([this] { return stop_; }, Deadline::Never());
-               plane_.reset();
-             }));
+  Result<std::thread> thread = StartThread(what, [this] {
+    loop_->RunUntil([this] { return stop_; }, Deadline::Never());
+    plane_.reset();
+  });
+  if (!thread) {
+    plane_->Fail({thread.error(), rank_});
+    loop_->RunUntil([this] { return all_know_; }, Deadline::After(kFailureSentWithin));
+    return muster::Fail(std::move(thread).error());
+  }
+  thread_ = *std::move(thread);
   return {};
 }
 

@@ -32,7 +32,7 @@ class ThreadedGroup : public Group, private RootLink {
   void set_incarnation(int incarnation);
   // May be null. The end of the group notifies the launcher that this process has finished with it.
   void KeepLauncherKvs(std::shared_ptr<LauncherKvs> kvs) { kvs_ = std::move(kvs); }
-  // Starts the thread, which then owns the loop.
+  // Starts the thread, which then owns the loop. Error: the group has failed with it; BLOCKS for at most 1 s then.
   Status Serve();
 
   int rank() const override { return rank_; }
@@ -70,6 +70,7 @@ class ThreadedGroup : public Group, private RootLink {
   GroupKey key_{};
   std::shared_ptr<LauncherKvs> kvs_;
   std::unique_ptr<ControlPlane> plane_;
+  bool all_know_ = false;    // of the failure; the plane's
   RootListeners listeners_;  // the thread's
   std::thread thread_;
 

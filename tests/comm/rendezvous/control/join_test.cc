@@ -2,9 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <array>
+#include <cstddef>
 #include <future>
 
 #include "tests/comm/base/log_capture.h"
@@ -84,6 +90,41 @@ TEST(JoinGroup, FormsExchangesAndLeaves) {
   LeaveAll(groups);
   for (const auto& group : groups) EXPECT_FALSE(group->failure());
 }
+
+// As at the limit on processes, for the calling thread alone.
+void DenyThreads() {
+  std::array<sock_filter, 5> filter = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog program{filter.size(), filter.data()};
+  EXPECT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  EXPECT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+class JoinWithoutAThread : public testing::TestWithParam<size_t> {};
+
+TEST_P(JoinWithoutAThread, GivesTheOthersTheReason) {
+  const auto requests = MakeRequests({"a", "b"});
+  const size_t denied = GetParam();
+  auto joining = std::async(std::launch::async, [&] {
+    DenyThreads();
+    return JoinGroup(requests[denied]);
+  });
+  const auto other = JoinGroup(requests[1 - denied]);
+  const auto refused = joining.get();
+  ASSERT_TRUE(other) << other.error().message;
+  ASSERT_FALSE(refused);
+  ASSERT_TRUE(FailsWithin(**other, seconds(10)));
+  EXPECT_THAT((*other)->failure()->message,
+              HasSubstr(fmt::format("cannot start the control plane's thread of rank {}", denied)));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, JoinWithoutAThread, testing::Values(0, 1),
+                         [](const auto& given) { return given.param == 0 ? "AtTheRoot" : "BelowIt"; });
 
 // An mpirun that was spoken to waits for that word.
 TEST(JoinGroup, TheLauncherHearsWhenItIsOver) {
