@@ -21,7 +21,8 @@ class ExchangeTracker {
   std::optional<KeyedAllGather> Contribute(const KeyedAllGather& part);
   // They have ended with their process while a map was at work. Exchanges among supervisors that are complete without them.
   std::vector<KeyedAllGather> Lose(const std::vector<int>& ranks);
-  // The first contribution of a new exchange: its clock starts now.
+  bool IsUnderWay(const std::string& exchange) const { return exchanges_.contains(exchange); }
+  // The next contribution is the first of a new exchange.
   bool IsUnknown(const std::string& exchange) const {
     return !exchanges_.contains(exchange) && !complete_.contains(exchange);
   }

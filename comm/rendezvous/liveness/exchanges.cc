@@ -1,5 +1,7 @@
 #include "comm/rendezvous/liveness/exchanges.h"
 
+#include <algorithm>
+
 namespace muster::rendezvous {
 namespace {
 
@@ -17,15 +19,20 @@ Exchanges::Exchanges(TreeLinks& links, const Roster& roster, const LeaveProtocol
 void Exchanges::Contribute(const KeyedAllGather& part) {
   if (!links_.is_root()) return Collect(part);
   const bool is_new = tracker_.IsUnknown(part.name);
-  if (is_new) {
-    const Duration limit = FromMilliseconds(part.timeout_milliseconds);
-    timers_[part.name] = links_.loop().After(limit, [this, name = part.name, limit] {
-      if (const auto failure = tracker_.GiveUp(name, limit)) events_.fail(*failure);
-    });
-  }
   if (const auto whole = tracker_.Contribute(part)) Complete(*whole);
+  if (tracker_.IsUnderWay(part.name)) LimitTo(part.name, FromMilliseconds(part.timeout_milliseconds));
   // An exchange that can still complete when it begins becomes hopeless only when ranks leave.
   if (is_new) CheckHopeless(leaves_.left());
+}
+
+// Ranks whose own limit has passed report the root soon afterwards.
+void Exchanges::LimitTo(const std::string& name, Duration limit) {
+  Limit& current = limits_[name];
+  const Deadline end = Deadline::After(limit);
+  if (current.end.EarlierOf(end) == current.end) return;
+  current = {end, links_.loop().After(limit, [this, name, limit] {
+               if (const auto failure = tracker_.GiveUp(name, limit)) events_.fail(*failure);
+             })};
 }
 
 // The parts of all ranks here are one message. No exchange is complete earlier without the wait: it needs all of them.
@@ -33,6 +40,8 @@ void Exchanges::Collect(const KeyedAllGather& part) {
   const auto [found, first] = collected_.try_emplace(part.name);
   Collected& collected = found->second;
   if (first) collected.part = {part.name, part.timeout_milliseconds, {}};
+  collected.part.timeout_milliseconds =
+      std::min(collected.part.timeout_milliseconds, part.timeout_milliseconds);
   collected.part.entries.insert(collected.part.entries.end(), part.entries.begin(), part.entries.end());
   if (collected.part.entries.size() >= ranks_here_) return PassUp(part.name);
   if (first) collected.timer = links_.loop().After(kCollect, [this, name = part.name] { PassUp(name); });
@@ -60,7 +69,7 @@ void Exchanges::ReceiveFromParent(ByteView frame) {
 }
 
 void Exchanges::Complete(const KeyedAllGather& whole) {
-  timers_.erase(whole.name);
+  limits_.erase(whole.name);
   Publish(whole);
 }
 

@@ -46,6 +46,12 @@ class Exchanges {
     KeyedAllGather part;
     net::Timer timer;
   };
+  // The earliest end of the ranks' waits.
+  struct Limit {
+    Deadline end = Deadline::Never();
+    net::Timer timer;
+  };
+  void LimitTo(const std::string& name, Duration limit);
   void Collect(const KeyedAllGather& part);
   void PassUp(const std::string& name);
   void Complete(const KeyedAllGather& whole);
@@ -57,7 +63,7 @@ class Exchanges {
   ExchangeTracker tracker_;  // the root's
   size_t ranks_here_;        // of this process and of those below
   std::map<std::string, Collected> collected_;
-  std::map<std::string, net::Timer> timers_;
+  std::map<std::string, Limit> limits_;  // the root's
 };
 
 }  // namespace muster::rendezvous

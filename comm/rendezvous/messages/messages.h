@@ -139,7 +139,7 @@ inline constexpr std::string_view kAmongSupervisors = "supervisors/";
 
 struct KeyedAllGather {
   std::string name;
-  uint64_t timeout_milliseconds = 0;           // time for which its first contributor waits for all
+  uint64_t timeout_milliseconds = 0;           // time for which these ranks wait for all, at most
   std::vector<std::pair<int, Bytes>> entries;  // rank, bytes
 
   friend bool operator==(const KeyedAllGather&, const KeyedAllGather&) = default;

@@ -65,5 +65,36 @@ TEST_F(ExchangesTest, APartDoesNotWaitForARankThatGivesNone) {
   EXPECT_THAT(at_root.back().entries, ElementsAre(Pair(3, Bytes{1})));
 }
 
+KeyedAllGather PartFor(int rank, Duration limit) {
+  return {"round", static_cast<uint64_t>(limit / std::chrono::milliseconds(1)), {{rank, Bytes{1}}}};
+}
+
+TEST_F(ExchangesTest, APartIsSentWithTheShortestLimitOfItsRanks) {
+  TreeLinks links(*loop, std::move(upstream), std::move(children));
+  const LeaveProtocol leaves(roster, false, {2}, {});
+  Exchanges exchanges(links, roster, leaves, 1, {[](const auto&) {}, [](const auto&) {}});
+  exchanges.Contribute(PartFor(2, std::chrono::hours(1)));
+  exchanges.ReceiveFromChild(
+      Encode(PartFor(3, std::chrono::milliseconds(100)), ControlType::kKeyedAllGather));
+  ASSERT_TRUE(loop.Until([&] { return !at_root.empty(); }));
+  EXPECT_EQ(at_root.front().timeout_milliseconds, 100);
+}
+
+// A rank that waited longer than its own limit would report the root.
+TEST_F(ExchangesTest, TheFirstLimitThatEndsNamesTheMissingRanks) {
+  TreeLinks links(*loop, nullptr, std::move(children));
+  const LeaveProtocol leaves(roster, true, {0}, {});
+  std::vector<Failure> failures;
+  Exchanges exchanges(links, roster, leaves, 1,
+                      {[](const auto&) {}, [&](const Failure& failure) { failures.push_back(failure); }});
+  exchanges.Contribute(PartFor(1, std::chrono::hours(1)));
+  exchanges.Contribute(PartFor(2, std::chrono::milliseconds(100)));
+  exchanges.Contribute(PartFor(0, std::chrono::hours(2)));
+  ASSERT_TRUE(loop.Until([&] { return !failures.empty(); }));
+  EXPECT_EQ(failures.front().error.message,
+            "the exchange \"round\" was not complete after 100ms: rank 3 on b did not take part");
+  EXPECT_EQ(failures.front().rank, 3);
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
