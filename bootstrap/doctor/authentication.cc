@@ -54,14 +54,10 @@ AuthenticationFacts LookAtAuthentication(const std::string& munge_socket, bool s
   if (!facts.munge_socket_present) return facts;
   // Shared: a munged that hangs leaves the call behind.
   const auto tried = std::make_shared<Tried>();
-  const Status ended = RunWithin(deadline, [tried, munge_socket] { MakeCredential(munge_socket, *tried); });
-  if (ended) {
-    facts.munge = tried->credential;
-  } else if (ended.error().code == Code::kSystem) {
-    facts.munge = Fail(ended.error());
-  } else {
-    facts.munge = Fail(Code::kDeadline, "munged does not answer at {}", munge_socket);
-  }
+  const Status ended =
+      RunWithin(deadline, {Code::kDeadline, fmt::format("munged does not answer at {}", munge_socket)},
+                [tried, munge_socket] { MakeCredential(munge_socket, *tried); });
+  facts.munge = ended ? tried->credential : Fail(ended.error());
   if (ended) facts.munge_library_problem = tried->library_problem;
   return facts;
 }

@@ -31,11 +31,9 @@ Result<std::string> Nccl(const nccl::LibraryPlaces& places) {
 // The call may be left behind in a library that hangs: it owns all that it touches.
 Result<std::string> Within(Duration limit, const char* what, std::function<Result<std::string>()> call) {
   const auto answer = std::make_shared<Result<std::string>>();
-  const Status ended =
-      RunWithin(Deadline::After(limit), [answer, call = std::move(call)] { *answer = call(); });
-  if (ended) return *answer;
-  if (ended.error().code == Code::kSystem) return Fail(ended.error());
-  return Fail(Code::kDeadline, "{} does not return", what);
+  MUSTER_CHECK(RunWithin(Deadline::After(limit), {Code::kDeadline, fmt::format("{} does not return", what)},
+                         [answer, call = std::move(call)] { *answer = call(); }));
+  return *answer;
 }
 
 }  // namespace

@@ -97,15 +97,13 @@ Examination Examine(const Group& group, const GpuSurroundings& surroundings, con
   const Duration patience = deadline.Remaining() / 2;
   const Status looked = RunWithin(
       Deadline::After(patience),
+      {Code::kDeadline,
+       fmt::format("the driver of its GPU did not answer within {}", FormatDuration(patience))},
       [asked, surroundings, question] { LookForGpu(surroundings, question, *asked); }, group.failure_fd());
   if (looked) return std::move(*asked);
-  if (looked.error().code == Code::kSystem) {
-    found.hello.refusal = looked.error().message;
-    found.hello.hint = looked.error().hint;
-    return found;
-  }
-  found.hello.verdict.problem =
-      fmt::format("the driver of its GPU did not answer within {}", FormatDuration(patience));
+  const bool no_thread = looked.error().code == Code::kSystem;
+  (no_thread ? found.hello.refusal : found.hello.verdict.problem) = looked.error().message;
+  found.hello.hint = looked.error().hint;
   return found;
 }
 

@@ -24,13 +24,8 @@ Status Start(const std::function<void()>& body, WithoutThread without) {
   return {};
 }
 
-Status EndedIf(bool ended) {
-  if (ended) return {};
-  return Fail(Code::kDeadline, "a call has not ended in time");
-}
-
-// For a process without a free descriptor: an abort must still happen.
-Status RunUnwatched(Deadline deadline, std::function<void()> call, WithoutThread without) {
+// False: it has not ended in time. For a process without a free descriptor: an abort must still happen.
+Result<bool> RunUnwatched(Deadline deadline, std::function<void()> call, WithoutThread without) {
   const auto ended = std::make_shared<std::promise<void>>();
   const std::future<void> end = ended->get_future();
   const auto body = [ended, call = std::move(call)] {
@@ -38,10 +33,10 @@ Status RunUnwatched(Deadline deadline, std::function<void()> call, WithoutThread
     ended->set_value();
   };
   MUSTER_CHECK(Start(body, without));
-  return EndedIf(end.wait_until(deadline.when()) == std::future_status::ready);
+  return end.wait_until(deadline.when()) == std::future_status::ready;
 }
 
-Status Run(Deadline deadline, std::function<void()> call, int stop_fd, WithoutThread without) {
+Result<bool> Run(Deadline deadline, std::function<void()> call, int stop_fd, WithoutThread without) {
   const auto ended = std::make_shared<UniqueFd>(eventfd(0, EFD_CLOEXEC));
   if (!*ended) return RunUnwatched(deadline, std::move(call), without);
   const auto body = [ended, call = std::move(call)] {
@@ -53,20 +48,21 @@ Status Run(Deadline deadline, std::function<void()> call, int stop_fd, WithoutTh
   pollfd fds[] = {{ended->get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   while (poll(fds, 2, deadline.PollMilliseconds()) < 0 && errno == EINTR) {
   }
-  if ((fds[0].revents & POLLIN) == 0) return EndedIf(false);
+  if ((fds[0].revents & POLLIN) == 0) return false;
   // This thread may read the results of the call only after it has read this word.
   uint64_t taken = 0;
-  return EndedIf(read(ended->get(), &taken, sizeof taken) == sizeof taken);
+  return read(ended->get(), &taken, sizeof taken) == sizeof taken;
 }
 
 }  // namespace
 
-Status RunWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
-  return Run(deadline, std::move(call), stop_fd, WithoutThread::kRefuse);
+Status RunWithin(Deadline deadline, const Error& late, std::function<void()> call, int stop_fd) {
+  MUSTER_TRY(const bool ended, Run(deadline, std::move(call), stop_fd, WithoutThread::kRefuse));
+  return ended ? Status() : Fail(late);
 }
 
-Status RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
-  return Run(deadline, std::move(call), stop_fd, WithoutThread::kRunHere);
+bool RunAnywhereWithin(Deadline deadline, std::function<void()> call, int stop_fd) {
+  return *Run(deadline, std::move(call), stop_fd, WithoutThread::kRunHere);
 }
 
 }  // namespace muster

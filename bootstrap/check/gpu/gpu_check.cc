@@ -194,11 +194,11 @@ GpuFacts CheckGpu(const GpuToCheck& gpu, bool rates, Duration patience, int stop
     if (found->memory_taken)
       found->problem = fmt::format("its memory is taken{}: {}", UsersOf(found->uuid), found->problem);
   };
-  const Status ended = RunWithin(Deadline::After(patience), check, stop_fd);
+  const Error late{Code::kDeadline,
+                   fmt::format("its checks did not end within {}", FormatDuration(patience))};
+  const Status ended = RunWithin(Deadline::After(patience), late, check, stop_fd);
   if (ended) return *found;
-  facts.problem = ended.error().code == Code::kSystem
-                      ? ToString(ended.error())
-                      : fmt::format("its checks did not end within {}", FormatDuration(patience));
+  facts.problem = ToString(ended.error());
   return facts;
 }
 

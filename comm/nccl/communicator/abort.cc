@@ -61,15 +61,16 @@ bool AbortAll(const NcclCore& core, const Comms& comms, const Error& cause) {
     } while (!taken.empty());
   };
   const bool leaves = std::ranges::any_of(comms, [](const auto& live) { return live->out_of_reach(); });
-  const Status back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), abort);
+  const Error late{Code::kDeadline,
+                   fmt::format("NCCL did not return from an abort within {}", FormatDuration(limit))};
+  const Status back = RunWithin(Deadline::After(leaves ? Duration::zero() : limit), late, abort);
   // Before any call of CUDA, which may hang as well.
   if (!back && !leaves) {
-    const std::string why =
-        back.error().code == Code::kSystem
-            ? fmt::format("NCCL cannot be aborted: {}", back.error().message)
-            : fmt::format("NCCL did not return from an abort within {}", FormatDuration(limit));
+    const bool no_thread = back.error().code == Code::kSystem;
     core.settings.end_process(
-        {Code::kPeerLost, fmt::format("{}, so this process ends; why it was aborted: {}", why, cause.message),
+        {Code::kPeerLost,
+         fmt::format("{}{}, so this process ends; why it was aborted: {}",
+                     no_thread ? "NCCL cannot be aborted: " : "", back.error().message, cause.message),
          cause.hint});
   }
   for (const std::shared_ptr<LiveComm>& live : comms) live->operations()->Close();

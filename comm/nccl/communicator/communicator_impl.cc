@@ -58,7 +58,7 @@ Status NcclCommunicator::LeaveNccl(Deadline deadline) {
     [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
     *state = live->Call([&](NcclComm comm) { return nccl->Finalize(comm); });
   };
-  const Status back = RunAnywhereWithin(deadline, finalize, core.group.failure_fd());
+  const bool back = RunAnywhereWithin(deadline, finalize, core.group.failure_fd());
   if (!back || *state != NcclResult::kSuccess) {
     const std::string why = back ? ExplainNccl(*core.nccl, *state) : "it did not return in time";
     LogDebug("NCCL's communicator was not finalized: {}", why);

@@ -75,20 +75,18 @@ Status NcclCommunicator::SplitNccl(int color, int key, const std::shared_ptr<Liv
     [[maybe_unused]] const CudaResult set = cuda->SetDevice(device);
     *result = whole->Call([&](NcclComm comm) { return nccl->Split(comm, color, key, part->slot()); });
   };
-  const Status back = RunWithin(deadline, split, core.group.failure_fd());
+  const std::string self = DescribeRank(core.group.roster(), core.group.rank());
+  const Status back =
+      RunWithin(deadline,
+                {Code::kDeadline, fmt::format("Split of NCCL did not finish in time on {}", self),
+                 "look at what the other ranks are doing, or raise timeouts.collective"},
+                split, core.group.failure_fd());
   if (back && *result == NcclResult::kSuccess) return {};
   MUSTER_CHECK(Usable());
-  const std::string self = DescribeRank(core.group.roster(), core.group.rank());
-  if (!back && back.error().code == Code::kSystem) {
-    return Break({Code::kSystem, fmt::format("Split of NCCL failed on {}: {}", self, back.error().message),
-                  back.error().hint});
-  }
-  if (!back) {
-    return Break({Code::kDeadline, fmt::format("Split of NCCL did not finish in time on {}", self),
-                  "look at what the other ranks are doing, or raise timeouts.collective"});
-  }
-  return Break(
-      {Code::kSystem, fmt::format("Split of NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, *result))});
+  Error why = back ? Error{Code::kSystem, ExplainNccl(*core.nccl, *result)} : back.error();
+  if (why.code == Code::kSystem)
+    why.message = fmt::format("Split of NCCL failed on {}: {}", self, why.message);
+  return Break(why);
 }
 
 Result<NcclCommunicator::Members> NcclCommunicator::AgreeOnMembers(Communicator& part,

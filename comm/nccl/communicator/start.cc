@@ -63,7 +63,8 @@ Status Make(const NcclCore& core, const std::shared_ptr<Attempt>& attempt, std::
     attempt->returned = true;
   };
   EndBeforeNccl(attempt);
-  Status made = RunWithin(deadline, call, core.group.failure_fd());
+  Status made =
+      RunWithin(deadline, {Code::kDeadline, "NCCL did not return in time"}, call, core.group.failure_fd());
   if (!made && made.error().code == Code::kSystem) attempt->returned = true;
   return made;
 }

@@ -216,10 +216,9 @@ Result<std::shared_ptr<PmixApi>> LoadPmix() {
 
 Result<PmixPlace> AskPmixServer(Deadline deadline, std::function<Result<std::shared_ptr<PmixApi>>()> load) {
   const auto place = std::make_shared<Result<PmixPlace>>();
-  const Status asked = RunWithin(deadline, [place, load = std::move(load)] { *place = Ask(load); });
-  if (asked) return *place;
-  if (asked.error().code == Code::kSystem) return Fail(asked.error());
-  return Fail(Code::kDeadline, "the PMIx server of this node has not answered in time");
+  MUSTER_CHECK(RunWithin(deadline, {Code::kDeadline, "the PMIx server of this node has not answered in time"},
+                         [place, load = std::move(load)] { *place = Ask(load); }));
+  return *place;
 }
 
 }  // namespace muster::rendezvous

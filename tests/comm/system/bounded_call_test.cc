@@ -17,11 +17,13 @@
 namespace muster::nccl {
 namespace {
 
+const Error kLate{Code::kDeadline, "the driver does not answer", "restart it"};
+
 TEST(RunWithin, WaitsForTheCall) {
   const auto ran = std::make_shared<bool>(false);
-  EXPECT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; }));
+  EXPECT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)), kLate, [ran] { *ran = true; }));
   EXPECT_TRUE(*ran);
-  EXPECT_TRUE(RunWithin(Deadline::Never(), [] {}));
+  EXPECT_TRUE(RunWithin(Deadline::Never(), kLate, [] {}));
 }
 
 TEST(RunAnywhereWithin, NeedsNoThread) {
@@ -33,7 +35,7 @@ TEST(RunAnywhereWithin, NeedsNoThread) {
     if (geteuid() == 0) syscall(SYS_setresuid, kNoOwner, kNoOwner, kNoOwner);  // of this thread alone
     const rlimit none{0, before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NPROC, &none), 0);
-    const Status refused = RunWithin(Deadline::Never(), [] { FAIL() << "without a thread"; });
+    const Status refused = RunWithin(Deadline::Never(), kLate, [] { FAIL() << "without a thread"; });
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kSystem);
     EXPECT_EQ(refused.error().message, "cannot start a thread: Resource temporarily unavailable");
@@ -48,7 +50,7 @@ TEST(RunWithin, LeavesBehindWhatHangsWhenItIsStopped) {
   std::promise<void> release;
   const auto hang = [released = release.get_future().share()] { released.wait(); };
   const UniqueFd stop(eventfd(1, EFD_CLOEXEC));
-  EXPECT_FALSE(RunWithin(Deadline::Never(), hang, stop.get()));
+  EXPECT_EQ(RunWithin(Deadline::Never(), kLate, hang, stop.get()).error(), kLate);
   release.set_value();
 }
 
@@ -60,15 +62,15 @@ TEST(RunWithin, LeavesBehindWhatHangs) {
     released.wait();
     done->set_value();
   };
-  const Status left = RunWithin(Deadline::After(std::chrono::milliseconds(20)), hang);
+  const Status left = RunWithin(Deadline::After(std::chrono::milliseconds(20)), kLate, hang);
   ASSERT_FALSE(left);
-  EXPECT_EQ(left.error().code, Code::kDeadline);
+  EXPECT_EQ(left.error(), kLate);
   release.set_value();
 }
 
 TEST(RunWithin, ItsThreadIsNotForSignals) {
   const auto blocked = std::make_shared<sigset_t>();
-  ASSERT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)),
+  ASSERT_TRUE(RunWithin(Deadline::After(std::chrono::minutes(1)), kLate,
                         [blocked] { pthread_sigmask(SIG_SETMASK, nullptr, blocked.get()); }));
   EXPECT_EQ(sigismember(blocked.get(), SIGTERM), 1);
   EXPECT_EQ(sigismember(blocked.get(), SIGCHLD), 1);
@@ -86,8 +88,8 @@ TEST(RunWithin, NeedsNoDescriptor) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   const auto ran = std::make_shared<bool>(false);
   std::promise<void> release;
-  const Status came_back = RunWithin(Deadline::After(std::chrono::minutes(1)), [ran] { *ran = true; });
-  const bool hung = !RunWithin(Deadline::After(std::chrono::milliseconds(20)),
+  const Status came_back = RunWithin(Deadline::After(std::chrono::minutes(1)), kLate, [ran] { *ran = true; });
+  const bool hung = !RunWithin(Deadline::After(std::chrono::milliseconds(20)), kLate,
                                [released = release.get_future().share()] { released.wait(); });
   release.set_value();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
