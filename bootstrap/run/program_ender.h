@@ -21,9 +21,6 @@
 
 namespace muster::run {
 
-// After SIGKILL; then they count as killed. The kernel may need seconds to free a large memory.
-inline constexpr Duration kKilledEndWithin = std::chrono::seconds(10);
-
 // Of a process that still runs after SIGKILL.
 struct Held {
   std::string reason;

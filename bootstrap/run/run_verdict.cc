@@ -4,11 +4,20 @@
 #include <csignal>
 #include <utility>
 
+#include "comm/log/log.h"
+
 namespace muster::run {
 namespace {
 
 // A signal that Slurm sends to all ranks together is one request.
 constexpr Duration kOneRequest = std::chrono::seconds(1);
+// Beyond run.grace, for the report of how the programs below ended; the root waits for the leaders' as well.
+constexpr Duration kEndsWithin = std::chrono::seconds(2);
+constexpr Duration kAllEndsWithin = std::chrono::seconds(4);
+// After a failure the readers of the output have run.grace, and at least this.
+constexpr Duration kLeastForReader = std::chrono::seconds(5);
+// After a request to end that came late.
+constexpr Duration kLinesWithin = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -170,6 +179,18 @@ Duration RunVerdict::SenderEndsWithin(Clock::time_point now) const {
   const auto until = request_.LeftToSenderUntil();
   if (!until || !failure_->as_requested || TimeIsUp(*failure_)) return Duration::zero();
   return std::max(*until - now, Duration::zero());
+}
+
+Duration RunVerdict::OthersEndWithin(Clock::time_point now) const {
+  const Duration grace = facts_.grace * (TimeIsUp(*failure_) ? 2 : 1);
+  return SenderEndsWithin(now) + grace + kKilledEndWithin + (place_.is_root ? kAllEndsWithin : kEndsWithin);
+}
+
+Duration RunVerdict::ReaderWithin() const { return std::max(facts_.grace, kLeastForReader); }
+
+Duration RunVerdict::LastLinesWithin(std::optional<Duration> reader_left) const {
+  if (waits_end_) return kLinesWithin;
+  return std::max(kLastLinesWithin, reader_left.value_or(ReaderWithin()));
 }
 
 bool RunVerdict::LogsSummary(Clock::time_point now) const {

@@ -51,6 +51,9 @@ enum class RestEnds : uint8_t {
   kBySender,  // for SenderEndsWithin by the launcher or scheduler that has sent SIGTERM: they may write a checkpoint
 };
 
+// After SIGKILL; then they count as killed. The kernel may need seconds to free a large memory.
+inline constexpr Duration kKilledEndWithin = std::chrono::seconds(10);
+
 struct RunFacts {
   Duration grace{};            // run.grace
   bool alone = true;           // a world of one: no other supervisor
@@ -126,6 +129,12 @@ class RunVerdict {
   // Once the group has failed.
   RestEnds HowRestEnds(Clock::time_point now) const;
   Duration SenderEndsWithin(Clock::time_point now) const;
+  // The programs of the processes below, and the report of how they ended.
+  Duration OthersEndWithin(Clock::time_point now) const;
+  // The readers of the output: after a failure, or a request.
+  Duration ReaderWithin() const;
+  // The failure's line and the block at the end. `reader_left`: of ReaderWithin; absent: it has not begun.
+  Duration LastLinesWithin(std::optional<Duration> reader_left) const;
   // The block at the end.
   bool LogsSummary(Clock::time_point now) const;
   // A program failed, no rank was lost, none received a request to end. The same on every supervisor.

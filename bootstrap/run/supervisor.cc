@@ -28,15 +28,10 @@ constexpr Duration kNoOrphansWithin = seconds(5);
 constexpr Duration kSameSignalWithin = milliseconds(200);
 // The group's confirmation to every rank comes in milliseconds, or not at all.
 constexpr Duration kAllKnowWithin = seconds(10);
-// Beyond run.grace, for the report of how the programs below ended; the root waits for the leaders' as well.
-constexpr Duration kEndsWithin = seconds(2);
-constexpr Duration kAllEndsWithin = seconds(4);
 constexpr Duration kFinishSoon = seconds(1);
 // A server that a program left in the background does not end by itself.
 constexpr Duration kLeftBehindWithin = milliseconds(500);
 constexpr Duration kGoneWithin = milliseconds(100);
-// After a failure the readers of the output have run.grace, and at least this.
-constexpr Duration kLeastForReader = seconds(5);
 // For the last lines of a failed program, before the line about its failure.
 constexpr Duration kOutputWithin = milliseconds(500);
 constexpr Duration kNoticeSignalsWithin = milliseconds(100);
@@ -278,7 +273,7 @@ void Supervisor::Do(RunStep step) {
       loop_->After(kAllKnowWithin, Noted(&RunVerdict::AllKnow));
       return;
     case RunStep::kSendEnds:
-      return plane_->FinishEnds(recorder_.own_ends(), OthersEndWithin());
+      return plane_->FinishEnds(recorder_.own_ends(), verdict_.OthersEndWithin(Clock::now()));
     case RunStep::kFinishSoon:
       loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
       return;
@@ -290,7 +285,7 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kGiveUpOutput:
       return GiveUpOutput(*verdict_.request().Explains(Clock::now()));
     case RunStep::kLimitOutput:
-      loop_->After(ReaderWithin(), [this, signal = *verdict_.EndingSignal()] {
+      loop_->After(verdict_.ReaderWithin(), [this, signal = *verdict_.EndingSignal()] {
         if (!verdict_.status()) GiveUpOutput(signal);
       });
       return;
@@ -300,32 +295,23 @@ void Supervisor::Do(RunStep step) {
   }
 }
 
-Duration Supervisor::ReaderWithin() const { return std::max(plan_.config.run.grace, kLeastForReader); }
-
 // A reader of the output that has stopped, as with Ctrl-S or in a pager, may go on: nothing is lost then. After a
 // failure, which all other ranks have by now, it is not waited for without a limit; nor after a request (kLimitOutput).
 void Supervisor::AwaitOutput() {
   programs_->StopReading();
   if (!verdict_.failure()) return;
-  reader_until_ = Deadline::After(ReaderWithin());
-  loop_->After(ReaderWithin(), [this] {
-    programs_->GiveUpOutput(
-        fmt::format("its reader did not take them within {}", FormatDuration(ReaderWithin())));
+  const Duration limit = verdict_.ReaderWithin();
+  reader_until_ = Deadline::After(limit);
+  loop_->After(limit, [this, limit] {
+    programs_->GiveUpOutput(fmt::format("its reader did not take them within {}", FormatDuration(limit)));
     CheckDone();
   });
 }
 
-// The failure's line and the block at the end.
-Deadline Supervisor::LastLinesUntil() const {
-  if (verdict_.waits_end()) return Deadline::After(kGoneWithin);
-  const Deadline least = Deadline::After(kLastLinesWithin);
-  const Deadline reader = reader_until_.value_or(Deadline::After(ReaderWithin()));
-  return least.when() > reader.when() ? least : reader;
-}
-
 // A signal ends the wait for a reader, and changes no status; no restart follows it.
 void Supervisor::WriteLastLines() {
-  const Deadline until = LastLinesUntil();
+  const auto reader_left = reader_until_ ? std::optional(reader_until_->Remaining()) : std::nullopt;
+  const Deadline until = Deadline::After(verdict_.LastLinesWithin(reader_left));
   do {
     const Deadline part = until.EarlierOf(Deadline::After(kNoticeSignalsWithin));
     FlushLog(part);
@@ -346,12 +332,6 @@ void Supervisor::GiveUpOutput(int signal) {
   programs_->GiveUpOutput(
       fmt::format("its reader had not taken them before {}", process::SignalName(signal)));
   verdict_.failure() ? verdict_.Finish() : verdict_.Finish(128 + signal);
-}
-
-Duration Supervisor::OthersEndWithin() const {
-  const Duration grace = plan_.config.run.grace * (TimeIsUp(*verdict_.failure()) ? 2 : 1);
-  return verdict_.SenderEndsWithin(Clock::now()) + grace + kKilledEndWithin +
-         (verdict_.place().is_root ? kAllEndsWithin : kEndsWithin);
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {

@@ -70,11 +70,8 @@ class Supervisor {
     const bool left_behind = verdict_.MayAwaitLeftBehind() && programs_->HaveLeftBehind();
     Do(verdict_.Next(programs_->all_ended(), programs_->written(), left_behind));
   }
-  Duration OthersEndWithin() const;
   void AwaitOutput();
   void GiveUpOutput(int signal);
-  Duration ReaderWithin() const;
-  Deadline LastLinesUntil() const;
   void WriteLastLines();
   void OnOutputIdle();
   void LogFailure();

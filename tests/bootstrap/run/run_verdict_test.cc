@@ -95,6 +95,42 @@ TEST(RunVerdict, TheSenderOfSigtermHasTwoMinutes) {
   EXPECT_EQ(within(true, SIGINT, seconds(30)), Duration::zero());
 }
 
+// The root waits for the reports of the leaders as well. If the time is up, programs have run.grace before SIGTERM.
+TEST(RunVerdict, HowLongTheOthersMayTakeToEnd) {
+  rendezvous::Failure time_is_up = ExitOf(3, 80);
+  time_is_up.as_requested = true;
+  rendezvous::Failure requested = ExitOf(3, 128 + SIGTERM);
+  requested.as_requested = true;
+  struct Case {
+    int own_rank;
+    rendezvous::Failure failure;
+    int seconds;
+  };
+  for (const Case& one : {Case{0, ExitOf(3), 10 + 10 + 4}, Case{2, ExitOf(3), 10 + 10 + 2},
+                          Case{2, time_is_up, 20 + 10 + 2}, Case{2, requested, 120 + 10 + 10 + 2}}) {
+    RunVerdict verdict = VerdictOf(one.own_rank);
+    if (one.failure == requested) verdict.request().Take(Signal(SIGTERM), kStart);
+    verdict.Failed(one.failure);
+    EXPECT_EQ(verdict.OthersEndWithin(kStart), seconds(one.seconds));
+  }
+}
+
+TEST(RunVerdict, HowLongReadersAreAwaited) {
+  const auto with_grace = [](Duration grace) {
+    RunFacts facts = WithOthers();
+    facts.grace = grace;
+    return VerdictOf(0, facts);
+  };
+  EXPECT_EQ(with_grace(seconds(1)).ReaderWithin(), seconds(5));
+  EXPECT_EQ(with_grace(seconds(60)).ReaderWithin(), seconds(60));
+  RunVerdict verdict = with_grace(seconds(60));
+  EXPECT_EQ(verdict.LastLinesWithin({}), seconds(60));
+  EXPECT_EQ(verdict.LastLinesWithin(seconds(20)), seconds(20));
+  EXPECT_EQ(verdict.LastLinesWithin(Duration::zero()), seconds(2));
+  verdict.EndWaits();
+  EXPECT_EQ(verdict.LastLinesWithin(seconds(20)), milliseconds(100));
+}
+
 TEST(RunVerdict, OnlyTheFirstOwnFailureIsReported) {
   RunVerdict verdict(WithOthers());
   verdict.Formed(GroupOf(2), {0, 1});
