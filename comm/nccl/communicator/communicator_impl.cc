@@ -9,6 +9,7 @@
 #include "comm/nccl/communicator/abort.h"
 #include "comm/nccl/communicator/core.h"
 #include "comm/nccl/communicator/settle.h"
+#include "comm/nccl/devices/device_arguments.h"
 #include "comm/nccl/libraries/device_scope.h"
 #include "comm/ops/arguments.h"
 #include "comm/ops/counted_call.h"
@@ -22,7 +23,8 @@ NcclCommunicator::NcclCommunicator(Shared shared, std::unique_ptr<Communicator> 
     : shared_(std::move(shared)),
       host_(std::move(host)),
       live_(std::move(live)),
-      world_ranks_(std::move(world_ranks)) {
+      world_ranks_(std::move(world_ranks)),
+      launcher_(*shared_.core->nccl, *shared_.core->cuda, host_->rank(), host_->size()) {
   shared_.core->group.activity().Add(live_->operations());
 }
 
@@ -125,6 +127,32 @@ tl::unexpected<Error> NcclCommunicator::Break(const Error& error) const {
   return Fail(failure);
 }
 
+// Neither waits for the GPU. A barrier has no buffers, so it proves nothing about the GPU's work.
+Status NcclCommunicator::Perform(const OperationRequest& request, const CallOptions& options) {
+  const CountedCall counted(calls_);
+  if (closed_) return Closed(Name(request.operation));
+  MUSTER_CHECK(Usable());
+  const Operation operation = request.operation;
+  const RequestBuffers buffers = BuffersOf(request, rank(), size());
+  if (buffers.other) {
+    MUSTER_CHECK(
+        CheckSameMemory(operation, buffers.own_name, buffers.own, buffers.other_name, *buffers.other));
+  }
+  if (buffers.own.memory == Memory::kHost) return host_->Perform(request, options);
+  const NcclCore& core = *shared_.core;
+  MUSTER_CHECK(CheckRequest(request, buffers, rank(), size(),
+                            std::bind_front(CheckDeviceBuffer, std::ref(*core.cuda), core.settings.device)));
+  if (HasPeer(operation)) return RunPair(request, buffers.own, options);
+  return RunCollective(request, buffers.own, options);
+}
+
+Result<std::vector<Bytes>> NcclCommunicator::PerformBytes(Operation operation, ByteView mine, int root,
+                                                          const CallOptions& options) {
+  const CountedCall counted(calls_);
+  MUSTER_CHECK(Usable());
+  return host_->PerformBytes(operation, mine, root, options);
+}
+
 Status NcclCommunicator::RunCollective(const OperationRequest& request, const ConstBuffer& elements,
                                        const CallOptions& options) {
   MUSTER_CHECK(CheckTimeout(request.operation, options));
@@ -172,39 +200,34 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
   return {};
 }
 
-NcclResult NcclCommunicator::Start(Queued& one, NcclComm comm) {
-  const NcclResult result = Launch(one.request, comm, one.stream);
-  one.scratch = std::exchange(scratch_, nullptr);
-  return result;
-}
-
 Status NcclCommunicator::LaunchAll(std::vector<Queued> queued) {
-  gpu_problem_.clear();
   const NcclResult result = live_->Call([&](NcclComm comm) {
-    if (queued.size() == 1) return Start(queued.front(), comm);
-    return InGroup([&] {
+    const auto start = [&](Queued& one) { return launcher_.Launch(one.request, comm, one.stream, one.copy); };
+    if (queued.size() == 1) return start(queued.front());
+    return launcher_.InGroup([&] {
       NcclResult worst = NcclResult::kSuccess;
-      for (Queued& one : queued) worst = WorseOf(worst, Start(one, comm));
+      for (Queued& one : queued) worst = WorseOf(worst, start(one));
       return worst;
     });
   });
   return Launched(result, queued);
 }
 
-Error NcclCommunicator::LaunchError(NcclResult result) const {
+Error NcclCommunicator::LaunchError(NcclResult result, const std::vector<Queued>& queued) const {
   const NcclCore& core = *shared_.core;
-  const std::string self = DescribeRank(core.group.roster(), core.group.rank());
-  if (!gpu_problem_.empty()) {
-    return {Code::kSystem, fmt::format("the GPU failed on {}: {}", self, gpu_problem_)};
+  for (const Queued& one : queued) {
+    if (one.copy.result != CudaResult::kSuccess) return GpuError(one.copy.result);
   }
-  return {Code::kSystem, fmt::format("NCCL failed on {}: {}", self, ExplainNccl(*core.nccl, result))};
+  return {Code::kSystem,
+          fmt::format("NCCL failed on {}: {}", DescribeRank(core.group.roster(), core.group.rank()),
+                      ExplainNccl(*core.nccl, result))};
 }
 
 Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& queued) {
   NcclCore& core = *shared_.core;
   if (result != NcclResult::kSuccess) {
     MUSTER_CHECK(Usable());
-    return Break(LaunchError(result));
+    return Break(LaunchError(result, queued));
   }
   std::map<CudaStream, std::vector<Operations::Ticket>> by_stream;
   for (const Queued& one : queued) by_stream[one.stream].push_back(one.ticket);
@@ -213,8 +236,8 @@ Status NcclCommunicator::Launched(NcclResult result, const std::vector<Queued>& 
     if (recorded != CudaResult::kSuccess) return Break(GpuError(recorded));
   }
   for (const Queued& one : queued) {
-    if (one.scratch == nullptr) continue;
-    const CudaResult freed = core.cuda->FreeOn(one.scratch, one.stream);
+    if (one.copy.memory == nullptr) continue;
+    const CudaResult freed = core.cuda->FreeOn(one.copy.memory, one.stream);
     if (freed != CudaResult::kSuccess) return Break(GpuError(freed));
   }
   return {};

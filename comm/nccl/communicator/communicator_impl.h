@@ -13,6 +13,7 @@
 
 #include "comm/communicator.h"
 #include "comm/nccl/communicator/core.h"
+#include "comm/nccl/communicator/launcher.h"
 #include "comm/nccl/communicator/live_comm.h"
 #include "comm/nccl/communicator/watchdog.h"
 #include "comm/ops/call.h"
@@ -51,7 +52,7 @@ class NcclCommunicator final : public Communicator {
     Deadline deadline = Deadline::Never();
     CudaStream stream = nullptr;
     OperationRequest request;
-    void* scratch = nullptr;  // freed behind it in the stream
+    StreamCopy copy{};
   };
 
   Status RunCollective(const OperationRequest& request, const ConstBuffer& elements,
@@ -61,19 +62,11 @@ class NcclCommunicator final : public Communicator {
                const CallOptions& options);
   // All of them as one.
   Status LaunchAll(std::vector<Queued> queued);
-  NcclResult Start(Queued& one, NcclComm comm);
   // NCCL has accepted or refused the launch of `queued`: notifies the watchdog.
   Status Launched(NcclResult result, const std::vector<Queued>& queued);
   // Of NCCL or, if one of muster's own calls for an operation failed, of the GPU.
-  Error LaunchError(NcclResult result) const;
+  Error LaunchError(NcclResult result, const std::vector<Queued>& queued) const;
   Error GpuError(CudaResult result) const;
-  NcclApi& nccl() const { return *shared_.core->nccl; }
-  // The work of one operation in several calls of NCCL, as one.
-  NcclResult InGroup(const std::function<NcclResult()>& calls) const;
-  NcclResult Launch(const OperationRequest& request, NcclComm comm, CudaStream stream);
-  NcclResult LaunchGather(const OperationRequest& request, NcclComm comm, CudaStream stream) const;
-  NcclResult LaunchScatter(const OperationRequest& request, NcclComm comm, CudaStream stream) const;
-  NcclResult ExchangeBlocks(const ConstBuffer& send, const Buffer& receive, NcclComm comm, CudaStream stream);
 
   Status Usable() const;
   // BLOCKS while another thread has the turn, at most `patience`: then the group fails.
@@ -95,6 +88,7 @@ class NcclCommunicator final : public Communicator {
   const std::unique_ptr<Communicator> host_;
   const std::shared_ptr<LiveComm> live_;
   const std::vector<int> world_ranks_;
+  const Launcher launcher_;
 
   std::atomic<bool> closed_ = false;
   std::atomic<int> calls_ = 0;  // in progress
@@ -103,8 +97,6 @@ class NcclCommunicator final : public Communicator {
   std::recursive_mutex turn_;  // NCCL takes one call at a time; held from BeginGroup to EndGroup
   uint64_t sequence_ = 0;
   std::map<std::pair<Operation, int>, uint64_t> pair_sequence_;
-  void* scratch_ = nullptr;  // of the operation that is being launched
-  std::string gpu_problem_;  // of that operation
   bool grouping_ = false;
   std::vector<Queued> grouped_;
 };
