@@ -3,7 +3,10 @@
 #include <sys/eventfd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <future>
+#include <mutex>
+#include <utility>
 
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
@@ -32,7 +35,7 @@ Result<std::unique_ptr<ThreadedGroup>> ThreadedGroup::Create(int rank) {
 }
 
 ThreadedGroup::ThreadedGroup(std::unique_ptr<net::EventLoop> loop, UniqueFd failure_fd, int rank)
-    : loop_(std::move(loop)), failure_fd_(std::move(failure_fd)), rank_(rank) {}
+    : loop_(std::move(loop)), answers_(std::move(failure_fd)), rank_(rank) {}
 
 ThreadedGroup::~ThreadedGroup() {
   if (getpid() != owner_) {
@@ -64,12 +67,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
   events.on_failure = [this](const Failure& failure) { OnFailure(failure); };
   events.on_all_know = [this] { all_know_ = true; };
   events.on_gathered = [this](const muster::rendezvous::KeyedAllGather& whole) { OnGathered(whole); };
-  events.on_released = [this] {
-    Change([this] {
-      // The first event counts: a failed group also releases its ranks, when no rank is left.
-      released_ = !failure_;
-    });
-  };
+  events.on_released = [this] { answers_.Release(); };
   events.on_map_message = [this](int, ByteView message) { listeners_.Receive(message); };
   events.on_job_end = [this](Deadline latest) { set_latest(latest); };
   events.report_own = [this](const Survey&, const std::function<void(Surveyor::Reports)>& reply) {
@@ -132,30 +130,15 @@ void ThreadedGroup::SetListener(uint32_t map, Listener listener) {
 
 void ThreadedGroup::OnFailure(const Failure& failure) {
   listeners_.Fail(failure.error);
-  Change([&] {
-    failure_ = failure.error;
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(failure_fd_.get(), &one, sizeof one);
-  });
+  answers_.Fail(failure.error);
 }
 
 void ThreadedGroup::OnGathered(const muster::rendezvous::KeyedAllGather& whole) {
-  Change([&] {
-    std::vector<Bytes>& by_rank = exchanged_[whole.name];
-    by_rank.resize(static_cast<size_t>(roster_->size()));
-    for (const auto& [rank, bytes] : whole.entries) {
-      if (rank >= 0 && rank < roster_->size()) by_rank[static_cast<size_t>(rank)] = bytes;
-    }
-  });
-}
-
-// A thread that woke up before the lock is free would wait a second time. The condition lives until this thread has ended.
-void ThreadedGroup::Change(const auto& change) {
-  {
-    const std::lock_guard lock(mutex_);
-    change();
+  std::vector<Bytes> by_rank(static_cast<size_t>(roster_->size()));
+  for (const auto& [rank, bytes] : whole.entries) {
+    if (rank >= 0 && rank < roster_->size()) by_rank[static_cast<size_t>(rank)] = bytes;
   }
-  changed_.notify_all();
+  answers_.Put(whole.name, std::move(by_rank));
 }
 
 Result<std::vector<Bytes>> ThreadedGroup::KeyedAllGather(std::string_view name, ByteView mine,
@@ -164,16 +147,8 @@ Result<std::vector<Bytes>> ThreadedGroup::KeyedAllGather(std::string_view name, 
   muster::rendezvous::KeyedAllGather part{
       full_name, MillisecondsLeft(deadline), {{rank_, Bytes(mine.begin(), mine.end())}}};
   loop_->Post([this, part = std::move(part)] { plane_->Contribute(part); });
-  std::unique_lock lock(mutex_);
-  const auto answered = [&] { return failure_ || exchanged_.contains(full_name); };
   const Deadline limit = deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kVerdictGrace);
-  WaitFor(lock, limit, answered);
-  if (const auto found = exchanged_.find(full_name); found != exchanged_.end()) {
-    std::vector<Bytes> result = std::move(found->second);
-    exchanged_.erase(found);
-    return result;
-  }
-  if (failure_) return tl::unexpected<Error>(*failure_);
+  if (auto answer = answers_.AwaitExchange(full_name, limit)) return *std::move(answer);
   return UnansweredByRoot(name);
 }
 
@@ -185,18 +160,6 @@ tl::unexpected<Error> ThreadedGroup::UnansweredByRoot(std::string_view exchange)
                           exchange, DescribeRank(*roster_, root))};
   loop_->Post([this, failure = Failure{error, root}] { plane_->Fail(failure); });
   return muster::Fail(std::move(error));
-}
-
-bool ThreadedGroup::WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline,
-                            const std::function<bool()>& condition) {
-  if (!deadline.IsNever()) return changed_.wait_until(lock, deadline.when(), condition);
-  changed_.wait(lock, condition);
-  return true;
-}
-
-std::optional<Error> ThreadedGroup::failure() const {
-  const std::lock_guard lock(mutex_);
-  return failure_;
 }
 
 void ThreadedGroup::Fail(const Error& error) {
@@ -226,14 +189,7 @@ std::string ThreadedGroup::MissingRanks(uint64_t communicator, uint64_t sequence
 
 Status ThreadedGroup::Leave(Deadline deadline) {
   loop_->Post([this] { plane_->Leave(); });
-  std::unique_lock lock(mutex_);
-  const auto over = [this] { return released_ || failure_; };
-  if (WaitFor(lock, deadline, over)) {
-    // Events of other ranks after the release do not concern this rank.
-    if (released_ || !failure_) return {};
-    return tl::unexpected<Error>(*failure_);
-  }
-  lock.unlock();
+  if (const auto over = answers_.AwaitRelease(deadline)) return *over;
   LogEvent(LogLevel::kWarning, "retired", {},
            "other ranks are still at work; the group's control plane ends with this process");
   loop_->Post([this] { plane_->Retire(); });

@@ -3,12 +3,8 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,6 +12,7 @@
 
 #include "comm/group/group.h"
 #include "comm/rendezvous/control/control_plane.h"
+#include "comm/rendezvous/control/group_answers.h"
 #include "comm/rendezvous/pmi/launcher_kvs.h"
 
 namespace muster::rendezvous {
@@ -39,8 +36,8 @@ class ThreadedGroup : public Group, private RootLink {
   const Roster& roster() const override { return *roster_; }
   const GroupKey& key() const override { return key_; }
   Result<std::vector<Bytes>> KeyedAllGather(std::string_view name, ByteView mine, Deadline deadline) override;
-  int failure_fd() const override { return failure_fd_.get(); }
-  std::optional<Error> failure() const override;
+  int failure_fd() const override { return answers_.failure_fd(); }
+  std::optional<Error> failure() const override { return answers_.failure(); }
   void Fail(const Error& error) override;
   std::string MissingRanks(uint64_t communicator, uint64_t sequence, Duration patience) override;
   Status Leave(Deadline deadline) override;
@@ -56,14 +53,10 @@ class ThreadedGroup : public Group, private RootLink {
   void OnFailure(const Failure& failure);
   RankReport ReportOwn();
   void OnGathered(const muster::rendezvous::KeyedAllGather& whole);
-  // On the thread of the control plane.
-  void Change(const auto& change);
-  // Until `condition` holds (with mutex_ locked); false at the deadline.
-  bool WaitFor(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& condition);
 
   const pid_t owner_ = getpid();
   std::unique_ptr<net::EventLoop> loop_;
-  UniqueFd failure_fd_;
+  GroupAnswers answers_;
   int rank_;
   std::string exchange_prefix_;
   const Roster* roster_ = nullptr;  // the plane's
@@ -73,13 +66,7 @@ class ThreadedGroup : public Group, private RootLink {
   bool all_know_ = false;    // of the failure; the plane's
   RootListeners listeners_;  // the thread's
   std::thread thread_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<Error> failure_;
-  std::map<std::string, std::vector<Bytes>> exchanged_;
-  bool released_ = false;
-  bool stop_ = false;
+  bool stop_ = false;  // the thread's
 };
 
 }  // namespace muster::rendezvous
