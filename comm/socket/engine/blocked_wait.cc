@@ -10,6 +10,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/ops/entry.h"
+#include "comm/system/descriptor_room.h"
 #include "comm/system/pipe.h"
 
 namespace muster::socket {
@@ -38,7 +39,7 @@ Status BlockedWait::Sleep(Awaited* awaited) {
   const Duration longest = awaited_ != nullptr ? awaited_->longest_sleep() : kLongestSleep;
   const int ready = Poll(wake.EarlierOf(Deadline::At(slept_from + longest)));
   if (ready < 0 && errno != EINTR) {
-    return call_.failures().Fail(
+    return call_.failures().FailHere(
         {Code::kSystem, fmt::format("poll failed in {}: {}", Describe(call_.call()), ErrnoText(errno))});
   }
   if (const Duration stall = SuspendedFor(slept_from, Clock::now()); stall > Duration::zero()) {
@@ -71,8 +72,10 @@ Status BlockedWait::UseWaker() {
   if (has_waker_ || !(round_.LacksConnection() || call_.stall_monitor().Asking())) return {};
   if (!waker_) waker_ = AboveStandard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!waker_) {
-    return call_.failures().Fail(
-        {Code::kSystem, fmt::format("cannot make an eventfd: {}", ErrnoText(errno))});
+    const int error = errno;
+    return call_.failures().FailHere({Code::kSystem,
+                                      fmt::format("cannot make an eventfd: {}", ErrnoText(error)),
+                                      error == EMFILE ? DescriptorLimitHint() : ""});
   }
   connections_.mesh().AddWaker(waker_.get());
   has_waker_ = true;

@@ -98,6 +98,11 @@ tl::unexpected<Error> PeerFailures::Fail(const Error& error) {
   return muster::Fail(FailGroup(group_, error));
 }
 
+tl::unexpected<Error> PeerFailures::FailHere(Error error) {
+  error.message = fmt::format("{}: {}", Own(), error.message);
+  return Fail(error);
+}
+
 // A broken connection may still hold the leave message that explains it.
 bool PeerFailures::LeftProperly(Connection& connection) const {
   if (peer_has_left_ != nullptr) return (*peer_has_left_)(connection);

@@ -57,6 +57,8 @@ class PeerFailures {
   // This rank has no memory for data of a peer.
   Status NoMemory(int peer, uint64_t bytes);
   tl::unexpected<Error> Fail(const Error& error);
+  // A fault of this rank's own process or node, which the message does not name.
+  tl::unexpected<Error> FailHere(Error error);
 
   // Lost peers, until Clear; the first one is reported.
   bool IsLost(int peer) const { return std::ranges::find(lost_, peer) != lost_.end(); }

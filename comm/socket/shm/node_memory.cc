@@ -215,7 +215,7 @@ Status NodeMemory::Disagree(int index, uint64_t step) {
     const std::optional<Call> own = UnpackCall(published_[at % kSlots], engine_.call());
     const std::optional<Call> other = UnpackCall(theirs, engine_.call());
     if (!own || !other)
-      return failures.Fail({Code::kInternal, "the shared memory of this node has been overwritten"});
+      return failures.FailHere({Code::kInternal, "the shared memory of this node has been overwritten"});
     if (*own != *other) return failures.Disagree(*own, local_.at(index), *other);
   }
   return failures.DisagreedBefore(local_.at(index));

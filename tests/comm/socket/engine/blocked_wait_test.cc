@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/socket/engine/progress_engine.h"
+#include "tests/comm/net/descriptor_limit.h"
 #include "tests/comm/socket/fake_meshes.h"
 
 namespace muster::socket {
@@ -42,6 +43,21 @@ TEST(BlockedWait, TakesTheDataOfAPeerThatHasEndedSince) {
   receiver.Receive(0, received);
   EXPECT_EQ(MessageOf(receiver.Run()), "");
   EXPECT_EQ(received, sent);
+}
+
+// Rank 0 does not connect.
+TEST(BlockedWait, ARankWithoutDescriptorsNamesItself) {
+  FakeMeshes fake(BlockLayout({1, 1}));
+  ConnectionSet connections(fake.meshes[1], 1, Purpose::kCollective, {0, 1});
+  ProgressEngine engine(connections, nullptr, {});
+  Bytes received(1);
+  engine.Begin({}, std::chrono::minutes(1));
+  engine.Receive(0, received);
+  const net::DescriptorLimit none(0);
+  const Status status = engine.Run();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "rank 1 on gpu02: cannot make an eventfd: Too many open files");
+  EXPECT_EQ(status.error().hint, "raise the limit on open files: ulimit -Sn");
 }
 
 }  // namespace
