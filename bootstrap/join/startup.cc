@@ -92,6 +92,11 @@ LogSubject SpeakerOf(const RankTuple& tuple, const Environment& environment, con
   return speaker;
 }
 
+// A variable that was set for all ranks usually has the numbers of rank 0: rank 0 itself has no reason to warn of it.
+bool IsLastOfNode(const RankTuple& tuple) {
+  return !tuple.local_rank || !tuple.local_world_size || *tuple.local_rank + 1 == *tuple.local_world_size;
+}
+
 void Agree(const resolve::Resolution& resolution, const Meeting& meeting, rendezvous::Agreement& agreement) {
   const RankTuple& tuple = resolution.tuple;
   agreement.world_size = tuple.world_size;
@@ -182,7 +187,7 @@ tl::expected<Started, resolve::Refusal> StartUp(const Environment& environment, 
   const bool speaks = !resolution || resolution->tuple.local_rank.value_or(0) == 0;
   LogEach(speaks ? LogLevel::kWarning : LogLevel::kDebug, effective->warnings);
   if (!resolution) return tl::unexpected<resolve::Refusal>(std::move(resolution).error());
-  LogEach(LogLevel::kWarning, resolution->warnings);
+  LogEach(IsLastOfNode(resolution->tuple) ? LogLevel::kWarning : LogLevel::kDebug, resolution->warnings);
   return Started{*std::move(effective), *std::move(resolution)};
 }
 

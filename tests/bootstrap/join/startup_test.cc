@@ -64,6 +64,23 @@ TEST(StartUp, OneRankOfANodeLogsTheWarningsOfItsConfiguration) {
   SetLogSubject({});
 }
 
+TEST(StartUp, OneRankOfANodeLogsTheWarningsOfItsTuple) {
+  const auto logged = [](int rank, int local) {
+    std::string variables = Torchrun(rank, 4, local, 2, 1, 2) + "MUSTER_LOG_TIME=none\n";
+    const size_t port = variables.find("MASTER_PORT=");
+    variables.erase(port, variables.find('\n', port) + 1 - port);
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(StartUp(Live(variables), {}));
+    FlushLog(Deadline::Never());
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(logged(2, 0), "");
+  EXPECT_EQ(
+      logged(3, 1),
+      "muster: rank 3 on n1: warning: MASTER_ADDR=n1 is ignored, because MASTER_PORT is not set: set both\n");
+  SetLogSubject({});
+}
+
 // One process that stands for several ranks is a process of the same job.
 TEST(MakeLocalJoin, HasWhatEveryRequestHas) {
   const std::string end = "SLURM_JOB_END_TIME=" + std::to_string(time(nullptr) + 300) + "\n";
