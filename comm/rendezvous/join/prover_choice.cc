@@ -13,8 +13,8 @@ namespace muster::rendezvous {
 namespace {
 
 // Otherwise each handshake would fail for it, until timeouts.rendezvous. The proofs need the library a moment
-// later in any case.
-std::string MungeLibraryProblem(const JoinRequest& request) {
+// later in any case. Error: a library that does not load in time may do so on other nodes, which then choose munge.
+Result<std::string> MungeLibraryProblem(const JoinRequest& request) {
   const Duration limit = request.timeouts.handshake;
   // Shared: the call is abandoned if a library is on a file system that hangs.
   const auto problem = std::make_shared<std::string>();
@@ -24,16 +24,19 @@ std::string MungeLibraryProblem(const JoinRequest& request) {
   };
   // It is needed even if no thread can be had.
   if (RunAnywhereWithin(Deadline::After(limit), load)) return *problem;
-  return fmt::format("{} has not loaded within {}", auth::kMungeLibrary, FormatDuration(limit));
+  return WithHint(Fail(Code::kAuthentication, "{} has not loaded within {}: its file system may be stalled",
+                       auth::kMungeLibrary, FormatDuration(limit)),
+                  "check the file system of libmunge, or set rendezvous.auth: secret on every rank");
 }
 
-auth::AuthFacts FactsOf(const JoinRequest& request, bool secret_known) {
+Result<auth::AuthFacts> FactsOf(const JoinRequest& request, bool secret_known) {
   auth::AuthFacts facts{request.options.auth, auth::MungeSocketPresent(request.munge_socket),
                         request.munge_socket, secret_known, request.meeting.find_root != FindRoot::kSameNode};
   const bool may_be_munge =
       request.options.auth == AuthMethod::kAuto || request.options.auth == AuthMethod::kMunge;
-  if (facts.several_nodes && facts.munge_socket_present && may_be_munge)
-    facts.munge_library_problem = MungeLibraryProblem(request);
+  if (facts.several_nodes && facts.munge_socket_present && may_be_munge) {
+    MUSTER_TRY(facts.munge_library_problem, MungeLibraryProblem(request));
+  }
   return facts;
 }
 
@@ -42,7 +45,8 @@ auth::AuthFacts FactsOf(const JoinRequest& request, bool secret_known) {
 Result<std::unique_ptr<auth::Prover>> ChooseProver(const JoinRequest& request, BlockingWorker& worker) {
   const std::optional<auth::JobSecret>& secret =
       request.secret ? request.secret : request.root_address_secret;
-  MUSTER_TRY(const AuthMethod method, auth::ChooseAuth(FactsOf(request, secret.has_value())));
+  MUSTER_TRY(const auth::AuthFacts facts, FactsOf(request, secret.has_value()));
+  MUSTER_TRY(const AuthMethod method, auth::ChooseAuth(facts));
   switch (method) {
     case AuthMethod::kMunge: {
       auth::MungeProverOptions options;

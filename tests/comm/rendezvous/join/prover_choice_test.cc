@@ -1,10 +1,22 @@
 #include "comm/rendezvous/join/prover_choice.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <string_view>
+
+#include "comm/auth/munge.h"
+#include "comm/net/socket.h"
 #include "comm/net/thread_worker.h"
 #include "tests/comm/net/test_loop.h"
+
+// In place of the system's: libmunge is on a file system that does not answer.
+extern "C" void* dlopen(const char* name, int) {
+  while (name != nullptr && std::string_view(name) == muster::auth::kMungeLibrary) pause();
+  return nullptr;
+}
 
 namespace muster::rendezvous {
 namespace {
@@ -65,6 +77,21 @@ TEST_F(ProverChoiceTest, WhatIsWrittenDownIsObeyed) {
   EXPECT_EQ(Choose().error().message,
             "rendezvous.auth is munge, but this node has no munge socket at "
             "/nowhere/munge.socket");
+}
+
+// Other nodes load it, and choose munge.
+TEST_F(ProverChoiceTest, ALibraryThatDoesNotLoadIsNoReasonForAnotherMethod) {
+  request.meeting.find_root = FindRoot::kHost;
+  request.secret = *auth::JobSecret::Parse(std::string(64, 'a'), "MUSTER_SECRET");
+  request.munge_socket = fmt::format("/tmp/prover_choice_test.{}", getpid());
+  const auto listener = net::Listen(*net::SocketAddress::Path(request.munge_socket));
+  ASSERT_TRUE(listener) << listener.error().message;
+  request.timeouts.handshake = std::chrono::milliseconds(10);
+  const auto prover = Choose();
+  unlink(request.munge_socket.c_str());
+  ASSERT_FALSE(prover);
+  EXPECT_EQ(prover.error().message,
+            "libmunge.so.2 has not loaded within 10ms: its file system may be stalled");
 }
 
 }  // namespace
