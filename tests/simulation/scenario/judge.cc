@@ -393,7 +393,7 @@ class Judgement {
     for (int above = node; above >= 0; above = NodeThatAccepted(launch, node)) node = above;
     const rendezvous::LeaderTree tree(static_cast<size_t>(scenario_.nodes),
                                       scenario_.launches[static_cast<size_t>(launch)].fan_out);
-    const size_t above = tree.Above(static_cast<size_t>(node)).size();
+    size_t above = tree.Above(static_cast<size_t>(node)).size();
     Time root_ended{};
     Time began = kNever;
     bool at_deadline = false;
@@ -406,8 +406,15 @@ class Judgement {
       at_deadline = root_ended >= other.began + scenario_.launches[static_cast<size_t>(launch)].rendezvous;
     }
     // The group had failed before this process began.
-    const bool late = outcome.began > root_ended - kRootStays;
+    const bool late = std::ranges::any_of(outcomes_, [&](const Outcome& other) {
+      return PlanOf(other).launch == launch && other.ended && !other.formed && other.ended_at < outcome.began;
+    });
     if (above <= kMostAbove && !at_deadline && !late) return false;
+    // Its leader has ended.
+    if (late) {
+      above = tree.Above(static_cast<size_t>(PlanOf(outcome).node)).size();
+      began = outcome.began;
+    }
     return root_ended < began + kForEachAbove * static_cast<Duration::rep>(above - 1) + kToConnect;
   }
   // -1: none.

@@ -166,8 +166,9 @@ class MapJudgement {
     }
   }
 
-  // The ranks that the root has logged as lost.
+  // The ranks that the root has logged as lost. One that stood still has been given up by its peers, and they have ended.
   void JudgeLosses(const Outcome& root) {
+    if (damage_.stopped.contains(PlanOf(root).first_rank)) return;
     for (const std::string_view event : {"\"event\":\"map_rank_lost\"", "\"event\":\"map_rank_silent\""}) {
       constexpr std::string_view kRank = "\"rank\":";
       const std::string& log = root.process->log;
