@@ -20,6 +20,7 @@
 #include "bootstrap/process/exec_child.h"
 #include "comm/base/parse.h"
 #include "comm/base/printable.h"
+#include "comm/base/suspended.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/open_for_writing.h"
 #include "comm/system/process_end.h"
@@ -33,6 +34,8 @@ using Kind = AttemptEnd::Kind;
 constexpr Duration kKilledWithin = std::chrono::seconds(5);
 // If the kernel has no event for the end of a process (process_end.h).
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+// Short sleeps show that this process was suspended, and the program with it.
+constexpr Duration kLongestSleep = std::chrono::seconds(1);
 
 // Linux: an argument or a variable has 128 KiB at most (execve(2)).
 constexpr size_t kLongestVariable = size_t{127} << 10;
@@ -42,9 +45,12 @@ enum class Woken : uint8_t { kExited, kLate, kStopped };
 // `stop`: -1: not waited for.
 Woken Await(const ProcessEnd& end, int stop, Deadline deadline) {
   for (;;) {
-    const Deadline look = end.fd() >= 0 ? deadline : deadline.EarlierOf(Deadline::After(kLookAgain));
+    Deadline look = deadline.IsNever() ? deadline : deadline.EarlierOf(Deadline::After(kLongestSleep));
+    if (end.fd() < 0) look = look.EarlierOf(Deadline::After(kLookAgain));
     std::array<pollfd, 2> fds = {{{end.fd(), POLLIN, 0}, {stop, POLLIN, 0}}};
     if (poll(fds.data(), fds.size(), look.PollMilliseconds()) < 0 && errno != EINTR) return Woken::kLate;
+    if (!deadline.IsNever())
+      deadline = Deadline::At(deadline.when() + SuspendedFor(look.when(), Clock::now()));
     if (end.HasEnded()) return Woken::kExited;
     if ((fds[1].revents & POLLIN) != 0) return Woken::kStopped;
     if (deadline.Expired()) return Woken::kLate;

@@ -114,6 +114,10 @@ void Ledger::Touch(int rank) {
   File(rank, worker->second);
 }
 
+void Ledger::Postpone(Duration stall) {
+  for (auto& [rank, worker] : workers_) worker.queue.Postpone(stall);
+}
+
 bool Ledger::IsSilent(int rank) const {
   const auto worker = workers_.find(rank);
   return worker != workers_.end() && worker->second.silent;

@@ -70,6 +70,8 @@ class Ledger {
   // It is silent, but may come back: its items also go to other ranks. It is granted nothing until Hear.
   uint64_t Share(int rank);
   void Touch(int rank);
+  // All ranks were suspended for `stall`.
+  void Postpone(Duration stall);
   bool IsSilent(int rank) const;
 
   Verdict Commit(int rank, uint64_t item, Duration took, Clock::time_point now);

@@ -47,6 +47,10 @@ class RankQueue {
     BeginNext(now);
     return true;
   }
+  // The items at work began later by this.
+  void Postpone(Duration by) {
+    for (auto& [order, lease] : leases_) lease.begun += by;
+  }
   void Clear() {
     leases_.clear();
     order_.clear();

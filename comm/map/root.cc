@@ -6,6 +6,7 @@
 
 #include "comm/base/parse.h"
 #include "comm/base/printable.h"
+#include "comm/base/suspended.h"
 #include "comm/log/log.h"
 
 namespace muster::map {
@@ -235,6 +236,7 @@ void Root::SendDurable() {
 
 void Root::Dispatch() {
   if (state_ != State::kOpen) return;
+  NoticeSuspension();
   const auto now = Clock::now();
   CheckTime();
   if (!backlog_.full()) {
@@ -287,7 +289,9 @@ void Root::CheckAbandoned() {
 
 void Root::OnTick() {
   if (state_ != State::kOpen && state_ != State::kClosing && state_ != State::kOver) return;
+  NoticeSuspension();
   tick_ = params_.loop.After(kTick, [this] { OnTick(); });
+  tick_due_ = Clock::now() + kTick;
   if (state_ == State::kOver) return CheckLeft();
   CheckDisk();
   if (state_ == State::kClosing) return;
@@ -296,6 +300,17 @@ void Root::OnTick() {
   CheckSilent();
   CheckOverdue();
   Dispatch();
+}
+
+// The ranks of a job are suspended together with this process, and its end is as much later.
+void Root::NoticeSuspension() {
+  const Duration stall = SuspendedFor(tick_due_, Clock::now());
+  if (stall == Duration::zero()) return;
+  tick_due_ += stall;
+  ledger_->Postpone(stall);
+  for (auto& [rank, state] : ranks_)
+    if (state.asked) *state.asked += stall;
+  if (!latest_.IsNever()) latest_ = Deadline::At(latest_.when() + stall);
 }
 
 // Otherwise a map at rest would have no reason: its items are done, and their results wait.

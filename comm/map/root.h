@@ -87,6 +87,7 @@ class Root {
   bool AllHaveStopped() const;
   void CheckOver();
   void OnTick();
+  void NoticeSuspension();
   void GiveUp(const Error& error);
   void CheckAbandoned();
   bool AllAreDone() const;
@@ -119,6 +120,7 @@ class Root {
   Deadline latest_ = Deadline::Never();
   ProgressLog log_;
   net::Timer tick_;
+  Clock::time_point tick_due_ = Clock::time_point::max();
   bool telling_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

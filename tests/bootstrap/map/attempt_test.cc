@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <string>
@@ -18,14 +20,25 @@ namespace {
 
 // Of a file system that reports then that a quota is used up.
 bool quota_is_used_up = false;
+// Of the monotonic clock, and how often it was read since.
+std::atomic<int> seconds_ahead = 0;
+std::atomic<int> clock_reads = 0;
 
 }  // namespace
 
 // In the place of the C library's.
-extern "C" int fsync(int fd) {
+extern "C" {
+int fsync(int fd) {
   if (!quota_is_used_up) return static_cast<int>(syscall(SYS_fsync, fd));
   errno = EDQUOT;
   return -1;
+}
+int clock_gettime(clockid_t clock, struct timespec* time) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+  if (clock == CLOCK_MONOTONIC) time->tv_sec += seconds_ahead;
+  ++clock_reads;
+  return result;
+}
 }
 
 namespace muster::map {
@@ -222,6 +235,25 @@ TEST_F(Attempts, EndAtTheirLimitWithAllThatTheyStarted) {
   EXPECT_EQ(end->kind, Kind::kFailed);
   EXPECT_THAT(end->text, StartsWith("not finished after 300ms (map.timeout) (files: "));
   EXPECT_TRUE(process::ChildProcesses()->empty());
+}
+
+// `scontrol suspend`: the program was suspended as well.
+TEST_F(Attempts, HaveTheirTimeAfterASuspension) {
+  Commands commands("touch {pwd}/up; until test -e {pwd}/go; do sleep 0.01; done");
+  commands.plan.timeout = std::chrono::hours(1);
+  std::thread suspension([&] {
+    while (!commands.folder.Has("up")) std::this_thread::yield();
+    seconds_ahead = 7200;
+    // The attempt reads the clock twice after each sleep.
+    const int reads = clock_reads;
+    while (clock_reads < reads + 3) std::this_thread::yield();
+    commands.folder.Write("go", "");
+  });
+  const auto end = commands.Run();
+  suspension.join();
+  seconds_ahead = 0;
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->kind, Kind::kDone) << end->text;
 }
 
 TEST_F(Attempts, ThatIgnoreSigtermAreKilledAfterTheGrace) {
