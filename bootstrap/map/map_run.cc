@@ -144,8 +144,12 @@ class MapWork {
     MUSTER_TRY(const std::unique_ptr<Member> member,
                start_.join(group, plan_.identity, plan_.options, joined));
     if (rank == 0) RemoveOldAttempts(plan_.attempt.output, plan_.attempt.run);
-    MUSTER_CHECK(Serve(group, *member, std::move(slots)));
-    MUSTER_TRY(MapEnd end, Finish(*member, rank));
+    const Status served = Serve(group, *member, std::move(slots));
+    if (!served && roster.size() > 1 && !group.failure())
+      LogWarning("{}; this rank takes no further items", ToString(served.error()));
+    // Also after an error: the root of the group may be in this process, and ends with it.
+    Result<MapEnd> end = Finish(*member, rank);
+    if (!served) return Fail(served.error());
     return end;
   }
 

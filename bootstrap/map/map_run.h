@@ -44,8 +44,8 @@ struct MapStart {
 
 // Forms the group, joins the map, works on its items and leaves. On the main thread, before there is another one:
 // signals come here, and orphans. INT, HUP or TERM ends the work on this rank within run.grace and some seconds, and
-// before there is a group the process. BLOCKS until the map is over. Error: as EnterGroup, Member::Join and
-// Worker::Run; kUsage: the program is not there.
+// before there is a group the process. BLOCKS until the map is over, also after an error of this rank's slots. Error: as
+// EnterGroup, Member::Join and Worker::Run; kUsage: the program is not there.
 Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan);
 
 // Of the rank that reports: 0; 79: items were given up; 80: items are left. Of the others 0: the first to exit with 79

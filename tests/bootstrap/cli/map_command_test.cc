@@ -141,6 +141,20 @@ TEST_F(MapCommand, SaysWhatIsDoneIfItsGroupIsInterrupted) {
               HasSubstr("0 of 3 items are done, 3 are left: the same command continues with them"));
 }
 
+// Its process may have the root of the group, and its supervisor ends the other ranks when it exits.
+TEST_F(MapCommand, GoesOnWithoutARankThatCanAttemptNothing) {
+  const std::string failed = File("failed");
+  Launched muster({"launch", "-n", "2", "--", "bootstrap/cli/muster", "map", "--items", File("items.txt"),
+                   "--output", File("out"), "--", "sh", "-c",
+                   "if test {rank} = 0; then rm -r \"$MUSTER_ITEM_DIR\"; touch " + failed +
+                       "; else until test -e " + failed + "; do sleep 0.01; done; fi"});
+  EXPECT_EQ(muster.Wait(), 71);
+  EXPECT_THAT(muster.Err(), HasSubstr("was removed while its program ran"));
+  EXPECT_THAT(muster.Err(), HasSubstr("; this rank takes no further items"));
+  for (const char* item : {"a", "b", "c%20d"})
+    EXPECT_TRUE(std::filesystem::exists(File("out/" + std::string(item) + "/stdout"))) << item;
+}
+
 TEST_F(MapCommand, PrintsItsPlan) {
   std::ofstream(File("sweep.yaml"))
       << "map:\n  items: {model: [a, b], task: [x]}\n  command: [eval, '{model}']\n";
