@@ -10,7 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/map/expectation.h"
@@ -197,6 +199,7 @@ class Attempt {
   }
 
   Result<AttemptEnd> AwaitProgram(process::Child& child, const StopFlag& stop) const {
+    std::optional<ProgramsAtWork::Entry> at_work(std::in_place, *plan_.programs, child.pid());
     const ProcessEnd end = ProcessEnd::Of(child.pid());
     const Deadline late = plan_.timeout ? Deadline::After(*plan_.timeout) : Deadline::Never();
     const Woken woken = Await(end, stop.fd(), late);
@@ -210,6 +213,7 @@ class Attempt {
       return Fail(Code::kSystem, "process {} still runs after SIGKILL", child.pid());
     }
     const auto exit = ExitOf(child);
+    at_work.reset();
     child.Reap();
     MUSTER_CHECK(
         process::KillOrphansWith("MUSTER_ITEM_DIR=" + directory_.path(), Deadline::After(kKilledWithin)));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "bootstrap/map/attempt_directory.h"
 #include "bootstrap/map/items/item_source.h"
 #include "bootstrap/map/items/template.h"
+#include "bootstrap/map/programs_at_work.h"
 #include "bootstrap/map/stop_flag.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
@@ -31,6 +33,7 @@ struct AttemptPlan {
   Duration grace{};  // between SIGTERM and SIGKILL
   int rank = 0;
   OwnValues own;  // of the rank (template.h)
+  std::shared_ptr<ProgramsAtWork> programs = std::make_shared<ProgramsAtWork>();
 };
 
 struct AttemptSlot {

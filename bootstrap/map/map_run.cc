@@ -17,6 +17,7 @@
 #include "bootstrap/map/worker.h"
 #include "bootstrap/process/descendants.h"
 #include "bootstrap/process/end_request.h"
+#include "bootstrap/process/signal_reach.h"
 #include "bootstrap/process/signals.h"
 #include "bootstrap/resources/threads.h"
 #include "bootstrap/run/program/program_environment.h"
@@ -110,6 +111,9 @@ class MapWork {
   // Also if the group has failed since the map was over.
   const std::optional<MapEnd>& known() const { return known_; }
 
+  // To the programs at work.
+  void PassOn(int signal) const { plan_.attempt.programs->Signal(signal); }
+
   // Readable once this rank's programs have ended for the last time.
   int served_fd() const { return served_.fd(); }
 
@@ -202,8 +206,10 @@ class MapWork {
 // The main thread meanwhile: signals, and orphans.
 class SignalWatch {
  public:
-  SignalWatch(std::unique_ptr<process::SignalRelay> relay, MapWork& work, Duration grace, bool speaks)
-      : relay_(std::move(relay)), work_(work), grace_(grace), speaks_(speaks) {}
+  // `is_task`: Slurm has started this very process.
+  SignalWatch(std::unique_ptr<process::SignalRelay> relay, MapWork& work, Duration grace, bool is_task,
+              bool speaks)
+      : relay_(std::move(relay)), work_(work), grace_(grace), is_task_(is_task), speaks_(speaks) {}
 
   // A signal from here on has no effect.
   void KeepBlocked() const { relay_->KeepBlocked(); }
@@ -234,7 +240,11 @@ class SignalWatch {
       if (reap_at_.IsNever()) reap_at_ = Deadline::After(kReapEvery);
       return;
     }
-    if (!process::AsksToEnd(event.number) || event.number == SIGQUIT) return;
+    if (process::IsForPrograms(event.number) || event.number == SIGQUIT) {
+      if (!process::ReachedProgram(event, true, is_task_)) work_.PassOn(event.number);
+      return;
+    }
+    if (!process::AsksToEnd(event.number)) return;
     if (!work_.Stop()) {
       relay_.reset();  // the signal has its effect
       raise(event.number);
@@ -258,6 +268,7 @@ class SignalWatch {
   std::unique_ptr<process::SignalRelay> relay_;
   MapWork& work_;
   const Duration grace_;
+  const bool is_task_;
   const bool speaks_;  // for all ranks
   int signal_ = 0;
   bool farewell_ = false;                 // only the other ranks still have work
@@ -278,7 +289,8 @@ Result<MapEnd> RunMap(const MapStart& start, MapPlan& plan) {
                end = work.Run();
                done.Raise();
              }));
-  SignalWatch watch(std::move(relay), work, plan.attempt.grace, start.resolution.tuple.rank == 0);
+  const bool is_task = start.environment.Get("SLURM_TASK_PID") == std::to_string(getpid());
+  SignalWatch watch(std::move(relay), work, plan.attempt.grace, is_task, start.resolution.tuple.rank == 0);
   const int signal = watch.Serve(done.fd());
   thread.join();
   watch.KeepBlocked();

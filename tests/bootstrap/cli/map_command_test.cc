@@ -117,6 +117,23 @@ TEST_F(MapCommand, GivesBackItsItemsWhenItIsTerminated) {
             76);
 }
 
+// A request for a checkpoint, or for a thread dump.
+TEST_F(MapCommand, PassesSignalsForProgramsOnToAllSlots) {
+  for (const int number : {SIGUSR1, SIGUSR2, SIGQUIT}) {
+    const std::string up = File("up" + std::to_string(number) + ".");
+    Launched& muster = Start({"--items", "@/items.txt", "--output", "@/out" + std::to_string(number),
+                              "--slots", "3", "--", "sh", "-c",
+                              "trap 'echo received; exit 0' USR1 USR2 QUIT; touch " + up +
+                                  "{slot}; while :; do sleep 0.01; done"});
+    for (const char* slot : {"0", "1", "2"}) {
+      while (!std::filesystem::exists(up + slot)) std::this_thread::yield();
+    }
+    muster.Send(number);
+    EXPECT_EQ(muster.Wait(), 0) << muster.Err();
+    EXPECT_EQ(ContentOf(File("out" + std::to_string(number) + "/a/stdout")), "received\n");
+  }
+}
+
 // The supervisor ends rank 0 when another rank has exited with 79.
 TEST_F(MapCommand, ReportsTheFailedItemsUnderASupervisorWhoeverExitsFirst) {
   for (int run = 0; run < 8; ++run) {

@@ -282,6 +282,22 @@ TEST_F(Attempts, OfOtherSlotsStayWhenOneEnds) {
   EXPECT_TRUE(process::ChildProcesses()->empty());
 }
 
+TEST_F(Attempts, OfAllSlotsReceiveASignal) {
+  const Commands commands(
+      "trap 'echo received; exit 0' USR1; touch {pwd}/{item}; while :; do sleep 0.01; done", {}, 2);
+  std::thread other([&] { EXPECT_EQ(commands.Run({}, 1)->kind, Kind::kDone); });
+  std::thread signal([&] {
+    while (!commands.folder.Has("i0") || !commands.folder.Has("i1")) std::this_thread::yield();
+    commands.plan.programs->Signal(SIGUSR1);
+  });
+  EXPECT_EQ(commands.Run({}, 0)->kind, Kind::kDone);
+  other.join();
+  signal.join();
+  for (const char* name : {"out/i0/stdout", "out/i1/stdout"})
+    EXPECT_EQ(commands.folder.Read(name), "received\n");
+  commands.plan.programs->Signal(SIGUSR1);  // none is left
+}
+
 TEST_F(Attempts, AreInterruptedByTheFlagWithoutATrace) {
   const Commands commands("touch {pwd}/up; sleep 1000");
   const StopFlag stop;
