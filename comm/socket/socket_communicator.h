@@ -17,6 +17,7 @@
 //   kDisagreement  rank 3 on gpu01 is in AllReduce #42 f32[1024], rank 5 on gpu02 in Barrier #42
 //   kDeadline      AllReduce #42 f32[1024] did not finish within 30m: waiting for rank 5 on gpu02
 //   kPeerLost      rank 5 on gpu02 closed its connection during AllReduce #42
+//                  rank 3 on gpu01 lost its connection to rank 5 on gpu02 during AllReduce #42: Connection timed out
 //                  rank 5 on gpu02 left the group before AllReduce #42
 //                  rank 5 on gpu02 cannot connect to rank 3 on gpu01 for AllReduce #42: 10.1.0.1:40001:
 //                  Connection refused; that rank has not connected either

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "comm/ops/arguments.h"
@@ -10,6 +11,12 @@
 #include "comm/roster.h"
 
 namespace muster::socket {
+namespace {
+
+// By the process at the other end.
+bool IsClosed(int error) { return error == 0 || error == EPIPE || error == ECONNRESET; }
+
+}  // namespace
 
 Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
   const int peer = stream.rank();
@@ -36,8 +43,11 @@ Status PeerFailures::OnEvent(PeerStream& stream, StreamEvent event) {
 }
 
 Status PeerFailures::OnClosed(int peer, Connection& connection) {
+  const int error = connection.error();
   if (LeftProperly(connection)) return OnLeave(peer);
-  Lose(peer, fmt::format("{} closed its connection during {}", Subject(peer), Describe(call_)));
+  Lose(peer, IsClosed(error) ? Error{Code::kPeerLost, fmt::format("{} closed its connection during {}",
+                                                                  Subject(peer), Describe(call_))}
+                             : LinkError(peer, error));
   return {};
 }
 
@@ -45,12 +55,13 @@ Status PeerFailures::OnClosed(int peer, Connection& connection) {
 void PeerFailures::OnNotConnected(int peer, const LinkFailure& failure) {
   if (failure.refused && !failure.apart) return OnLeft(peer);
   Lose(peer,
-       fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call_),
-                   failure.tried, failure.apart ? "; that rank has not connected either" : ""),
+       {Code::kPeerLost,
+        fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call_),
+                    failure.tried, failure.apart ? "; that rank has not connected either" : "")},
        failure.refused && call_.operation == Operation::kRecv);
 }
 
-void PeerFailures::OnLeft(int peer) { Lose(peer, LeftError(peer).message, true); }
+void PeerFailures::OnLeft(int peer) { Lose(peer, LeftError(peer), true); }
 
 // The rank has done its work, and so may this one have: a thread may be in a call that can never end. Of a Send or Recv no
 // other rank depends.
@@ -68,6 +79,17 @@ tl::unexpected<Error> PeerFailures::FailEnded(Error error) {
 
 Error PeerFailures::LeftError(int peer) const {
   return {Code::kPeerLost, fmt::format("{} left the group before {}", Subject(peer), Describe(call_))};
+}
+
+// The process of the peer may be well.
+Error PeerFailures::LinkError(int peer, int error) const {
+  const Roster& roster = group_.roster();
+  const std::string& own_node = roster.NodeName(group_.rank());
+  const std::string& node = roster.NodeName(connections_.WorldRank(peer));
+  return {Code::kPeerLost,
+          fmt::format("{} lost its connection to {} during {}: {}", Own(), Subject(peer), Describe(call_),
+                      ErrnoText(error)),
+          node == own_node ? "" : fmt::format("check the network between {} and {}", own_node, node)};
 }
 
 Status PeerFailures::Tampered(int peer, std::string_view how) {
@@ -109,10 +131,10 @@ bool PeerFailures::LeftProperly(Connection& connection) const {
   return connection.ReadHeader() == Flow::kDone && connection.header().kind == FrameKind::kLeave;
 }
 
-void PeerFailures::Lose(int peer, std::string message, bool ended) {
+void PeerFailures::Lose(int peer, Error error, bool ended) {
   if (!IsLost(peer)) lost_.push_back(peer);
   if (loss_) return;
-  loss_ = Loss{Error{Code::kPeerLost, std::move(message)}, Deadline::After(cause_grace_), ended, peer};
+  loss_ = Loss{std::move(error), Deadline::After(cause_grace_), ended, peer};
 }
 
 // A Recv may have come to the leave message since, or have finished with the message in front of it.

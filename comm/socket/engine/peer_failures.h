@@ -82,11 +82,12 @@ class PeerFailures {
     int peer = -1;
   };
 
-  void Lose(int peer, std::string message, bool ended = false);
+  void Lose(int peer, Error error, bool ended = false);
   Status OnLeave(int peer);
   tl::unexpected<Error> FailEnded(Error error);
   bool LeftProperly(Connection& connection) const;
   Error LeftError(int peer) const;
+  Error LinkError(int peer, int error) const;
   std::string Own() const;
   std::string Subject(int peer) const;
 

@@ -49,11 +49,18 @@ Bytes Unread(int fd, ByteView read_ahead) {
 
 Connection::Connection(ProvenLink link) : fd_(std::move(link.fd)) {
   if (fd_) CloseInForkedChildren(fd_.get());
-  if (link.keys) sealed_ = std::make_unique<RecordStream>(*link.keys);
+  if (link.keys) sealed_ = std::make_unique<RecordStream>(*link.keys, error_);
 }
 
 Connection::~Connection() {
   if (fd_) ForgetForForks(fd_.get());
+}
+
+int Connection::error() {
+  int pending = 0;
+  socklen_t length = sizeof pending;
+  if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &pending, &length) == 0) error_.Keep(pending);
+  return error_.value();
 }
 
 size_t Connection::Available(const OutgoingMessage& message) const {
@@ -85,7 +92,7 @@ Flow Connection::SendPlain(OutgoingMessage& message) {
     if (message.descriptor >= 0 && message.sent == 0) Attach(out, ancillary, message.descriptor);
     const ssize_t sent = sendmsg(fd_.get(), &out, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+    if (sent < 0) return error_.Stop(sent);
     message.sent += static_cast<size_t>(sent);
     sending_ = message.sent < message.total();
   }
@@ -100,7 +107,7 @@ Flow Connection::Receive(std::span<uint8_t> into, size_t& got) {
       return Flow::kDone;
     }
     if (received < 0 && errno == EINTR) continue;
-    return received < 0 && errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+    return error_.Stop(received);
   }
 }
 
@@ -124,7 +131,7 @@ Flow Connection::Fill() {
       return Flow::kDone;
     }
     if (received < 0 && errno == EINTR) continue;
-    return received < 0 && errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+    return error_.Stop(received);
   }
 }
 

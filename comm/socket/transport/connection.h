@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,6 +29,25 @@ enum class Flow {
   kBlocked,   // no more for now: kernel's buffer, the message that it follows, or the other way's turn
   kBroken,    // closed by the peer or reset
   kTampered,  // sealed, and the received bytes are not the peer's
+};
+
+// The first error of a connection's calls, in whichever direction.
+class ConnectionError {
+ public:
+  // Of a call that has moved nothing: `result` is its own, the error in errno.
+  Flow Stop(ssize_t result) {
+    if (result < 0 && errno == EAGAIN) return Flow::kBlocked;
+    if (result < 0) Keep(errno);
+    return Flow::kBroken;
+  }
+  void Keep(int error) {
+    int none = 0;
+    error_.compare_exchange_strong(none, error);
+  }
+  int value() const { return error_; }
+
+ private:
+  std::atomic<int> error_ = 0;
 };
 
 // Bytes that move one way before the other way has its turn. Data under way between two ranks then stays in
@@ -68,6 +89,8 @@ class Connection {
   ~Connection();
 
   int fd() const { return fd_.get(); }
+  // The kernel's reason for its end, as errno; 0: the peer has closed it.
+  int error();
 
   // The number of bytes of `message` that may be sent now.
   size_t Available(const OutgoingMessage& message) const;
@@ -103,6 +126,7 @@ class Connection {
   void KeepDescriptor(msghdr& message);
 
   UniqueFd fd_;
+  ConnectionError error_;
   std::unique_ptr<RecordStream> sealed_;  // null: plain
   UniqueFd descriptor_;
   bool sending_ = false;  // in the middle of a message

@@ -19,8 +19,8 @@ size_t CapacityFor(size_t bytes) { return bytes <= kReadAhead ? kReadAhead : kLa
 
 }  // namespace
 
-RecordStream::RecordStream(const auth::DataKeys& keys)
-    : sealer_(keys.cipher, keys.outgoing), opener_(keys.cipher, keys.incoming) {}
+RecordStream::RecordStream(const auth::DataKeys& keys, ConnectionError& error)
+    : error_(error), sealer_(keys.cipher, keys.outgoing), opener_(keys.cipher, keys.incoming) {}
 
 size_t RecordStream::Available(const OutgoingMessage& message) {
   const size_t available = message.Available();
@@ -67,7 +67,7 @@ Flow RecordStream::Flush(int fd) {
     const ssize_t sent =
         send(fd, out_.get() + out_begin_, out_end_ - out_begin_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+    if (sent < 0) return error_.Stop(sent);
     out_begin_ += static_cast<size_t>(sent);
   }
   return Flow::kDone;
@@ -98,7 +98,7 @@ Flow RecordStream::Need(int fd, size_t bytes, size_t read_ahead) {
     const size_t room = std::min(in_capacity_ - in_end_, missing + read_ahead);
     const ssize_t received = recv(fd, in_.get() + in_end_, room, MSG_DONTWAIT);
     if (received < 0 && errno == EINTR) continue;
-    if (received <= 0) return received < 0 && errno == EAGAIN ? Flow::kBlocked : Flow::kBroken;
+    if (received <= 0) return error_.Stop(received);
     in_end_ += static_cast<size_t>(received);
   }
   return Flow::kDone;

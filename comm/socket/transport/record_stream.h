@@ -29,7 +29,8 @@ class RecordStream {
   // A turn ends with a record, so that no opened record is left in a place that the kernel cannot announce.
   static_assert(kTurnBytes % kRecordBytes == 0);
 
-  explicit RecordStream(const auth::DataKeys& keys);
+  // `error` must outlive this.
+  RecordStream(const auth::DataKeys& keys, ConnectionError& error);
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
 
@@ -54,6 +55,7 @@ class RecordStream {
   void MakeRoom(size_t bytes);
   bool Open(size_t record_bytes, uint8_t* into);
 
+  ConnectionError& error_;
   auth::RecordSealer sealer_;
   std::unique_ptr<uint8_t[]> out_;
   size_t out_capacity_ = 0;

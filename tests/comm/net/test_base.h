@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -50,6 +51,21 @@ inline std::vector<UniqueFd> FillQueue(const std::string& path) {
   EXPECT_EQ(error_number, EAGAIN);
   EXPECT_EQ(waiting.size(), 1U);
   return waiting;
+}
+
+// A connection that the kernel has ended, with ECONNREFUSED for the next call.
+inline UniqueFd SocketWithError() {
+  SocketAddress address;
+  {
+    const auto listener = Listen(*SocketAddress::FromNumeric("127.0.0.1", 0));
+    EXPECT_TRUE(listener);
+    address = LocalAddress(listener->get());
+  }
+  auto fd = StartConnect(address);
+  EXPECT_TRUE(fd);
+  pollfd ended{fd->get(), POLLOUT, 0};
+  EXPECT_EQ(poll(&ended, 1, 10000), 1);
+  return *std::move(fd);
 }
 
 // How long a connection, or one that this listener accepts, stays open without a sign of its peer, in seconds.

@@ -1,13 +1,23 @@
 #include "comm/socket/engine/blocked_wait.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "comm/socket/engine/progress_engine.h"
 #include "tests/comm/net/descriptor_limit.h"
+#include "tests/comm/net/test_base.h"
 #include "tests/comm/socket/fake_meshes.h"
 
 namespace muster::socket {
 namespace {
+
+void Connect(FakeMeshes& fake, ConnectionSet& of_first, ConnectionSet& of_second) {
+  const Deadline deadline = Deadline::After(std::chrono::seconds(20));
+  while (of_first.Get(1).connection == nullptr || of_second.Get(0).connection == nullptr) {
+    ASSERT_FALSE(deadline.Expired());
+    for (const auto& mesh : fake.meshes) mesh->Serve();
+  }
+}
 
 // Rank 0 takes the connection of rank 1, sends and ends, all before rank 1 serves again.
 TEST(BlockedWait, TakesTheDataOfAPeerThatHasEndedSince) {
@@ -43,6 +53,26 @@ TEST(BlockedWait, TakesTheDataOfAPeerThatHasEndedSince) {
   receiver.Receive(0, received);
   EXPECT_EQ(MessageOf(receiver.Run()), "");
   EXPECT_EQ(received, sent);
+}
+
+// An error of the network is no end of the peer's process.
+TEST(BlockedWait, ALostLinkIsReportedWithItsReason) {
+  FakeMeshes fake(BlockLayout({1, 1}));
+  ConnectionSet of_sender(fake.meshes[0], 1, Purpose::kCollective, {0, 1});
+  ConnectionSet of_receiver(fake.meshes[1], 1, Purpose::kCollective, {0, 1});
+  Connect(fake, of_sender, of_receiver);
+  ASSERT_GE(dup2(net::SocketWithError().get(), of_receiver.Get(0).connection->fd()), 0);
+  ProgressEngineOptions options;
+  options.cause_grace = Duration::zero();
+  ProgressEngine receiver(of_receiver, nullptr, options);
+  Bytes received(1);
+  receiver.Begin({}, std::chrono::minutes(1));
+  receiver.Receive(0, received);
+  const Status status = receiver.Run();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "rank 1 on gpu02 lost its connection to rank 0 on gpu01 during Barrier #0: Connection refused");
+  EXPECT_EQ(status.error().hint, "check the network between gpu02 and gpu01");
 }
 
 // Rank 0 does not connect.

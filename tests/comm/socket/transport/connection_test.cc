@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <memory>
 #include <numeric>
+
+#include "tests/comm/net/test_base.h"
 
 namespace muster::socket {
 namespace {
@@ -95,7 +98,21 @@ TEST_F(ConnectionTest, NoticesThatThePeerHasGone) {
   theirs_.reset();
   EXPECT_EQ(ours_->ReadHeader(), Flow::kBroken);
   OutgoingMessage message = Message(1, {});
+  EXPECT_EQ(ours_->error(), 0);
   EXPECT_EQ(ours_->Send(message), Flow::kBroken);
+}
+
+TEST_F(ConnectionTest, KeepsTheFirstReasonForItsEnd) {
+  ASSERT_TRUE(auth::CryptoReady());
+  for (const bool sealed : {false, true}) {
+    ProvenLink link{net::SocketWithError()};
+    if (sealed) link.keys.emplace();
+    Connection connection(std::move(link));
+    EXPECT_EQ(connection.ReadHeader(), Flow::kBroken);
+    OutgoingMessage message = Message(1, {});
+    EXPECT_EQ(connection.Send(message), Flow::kBroken);
+    EXPECT_EQ(connection.error(), ECONNREFUSED) << sealed;
+  }
 }
 
 }  // namespace
