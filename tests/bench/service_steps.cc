@@ -72,7 +72,7 @@ Bytes AssembleAndEncode(const Launch& launch) {
   {
     const Step step("assembly");
     for (size_t source = 0; source < hellos.size(); ++source)
-      roster_builder.Add(source, rendezvous::DecodeHello(hellos[source]).value());
+      roster_builder.Add(source, rendezvous::Decode<rendezvous::Hello>(hellos[source]).value());
   }
   const Step step("roster");
   rendezvous::FormedGroup formed{roster_builder.MakeRoster().value(), {}, 0};

@@ -70,7 +70,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       if (const auto part = DecodeKeyedAllGather(frame)) plane_.Contribute(*part);
       return;
     case ControlType::kFailure:
-      if (auto failure = DecodeFailure(frame)) plane_.Fail(*std::move(failure));
+      if (auto failure = Decode<Failure>(frame)) plane_.Fail(*std::move(failure));
       return;
     case ControlType::kToRoot:
       if (const auto message = DecodeRankMessage(frame); message && SpeaksFor(source, message->rank))
@@ -79,7 +79,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
     case ControlType::kLate:
       return plane_.NoteLate();
     case ControlType::kSurvey:
-      if (const auto survey = DecodeSurvey(frame)) AskAll(source, *survey);
+      if (const auto survey = Decode<Survey>(frame)) AskAll(source, *survey);
       return;
     case ControlType::kSurveyed:
       return surveyor_.ReceiveFromChild(source, frame);

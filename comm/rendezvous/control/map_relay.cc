@@ -48,7 +48,7 @@ void MapRelay::ReceiveFromParent(ByteView frame) {
 
 void MapRelay::ReceiveFromChild(Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kRanksLost) {
-    if (const auto lost = DecodeRanksLost(frame)) Lose(*lost);
+    if (const auto lost = Decode<RanksLost>(frame)) Lose(*lost);
     return;
   }
   const auto message = DecodeRankMessage(frame);

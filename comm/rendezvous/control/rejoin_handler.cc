@@ -72,14 +72,14 @@ void RejoinHandler::OnFrame(ChildLinks::Source source, ByteView frame) {
   if (type == ControlType::kVersions) return visitors_.Send(source, Encode(request_->versions));
   if (type == ControlType::kOrphanReport) return OnReport(source, frame);
   if (type != ControlType::kHello) return;
-  const Result<Hello> hello = DecodeHello(frame);
+  const Result<Hello> hello = Decode<Hello>(frame);
   if (!hello) return visitors_.Remove(source);
   if (const auto failure = Refuse(source, *hello)) return visitors_.Send(source, Encode(*failure));
   visitors_.Send(source, EncodeBare(ControlType::kLater));
 }
 
 void RejoinHandler::OnReport(ChildLinks::Source source, ByteView frame) {
-  const Result<OrphanReport> report = DecodeOrphanReport(frame);
+  const Result<OrphanReport> report = Decode<OrphanReport>(frame);
   if (!report || !group_.take_report(*report)) return visitors_.Remove(source);
   visitors_.Send(source, EncodeBare(ControlType::kReleased));
 }

@@ -99,7 +99,7 @@ void FailureNotice::EndStay() {
 
 void FailureNotice::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   if (ControlTypeOf(frame) != ControlType::kHello) return;
-  if (const Result<Hello> hello = DecodeHello(frame)) {
+  if (const Result<Hello> hello = Decode<Hello>(frame)) {
     if (IsOfLaterRestart(*hello)) {
       later_restarts_.insert(source);
       children_.Send(source, EncodeBare(ControlType::kLater));

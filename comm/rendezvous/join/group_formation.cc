@@ -233,7 +233,7 @@ void GroupFormation::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   if (!type) return;
   if (*type == ControlType::kVersions) return CompareWithChild(source, frame);
   if (*type == ControlType::kHello) {
-    const Result<Hello> hello = DecodeHello(frame);
+    const Result<Hello> hello = Decode<Hello>(frame);
     if (hello) return OnHello(source, *hello);
     LogWarning("{}", hello.error().message);
     auto node = children_->all().extract(source);
@@ -241,7 +241,7 @@ void GroupFormation::OnChildFrame(ChildLinks::Source source, ByteView frame) {
   }
   if (*type == ControlType::kLeave) return OnChildLeft(source);
   if (*type != ControlType::kFailure) return;
-  if (const Result<Failure> failure = DecodeFailure(frame)) OnFailureBelow(*failure);
+  if (const Result<Failure> failure = Decode<Failure>(frame)) OnFailureBelow(*failure);
 }
 
 // A rank of this node. Its messages may be different ones: it reads this process's versions, and fails.

@@ -60,7 +60,7 @@ void UpstreamLink::OnFrame(ByteView frame) {
   if (std::exchange(silent_, false)) events_.on_heard_again();
   switch (*type) {
     case ControlType::kAccepted:
-      if (auto acceptance = DecodeAccepted(frame)) OnAccepted(*std::move(acceptance));
+      if (auto acceptance = Decode<Acceptance>(frame)) OnAccepted(*std::move(acceptance));
       return;
     case ControlType::kLater:
       return OnLater(frame);
@@ -69,7 +69,7 @@ void UpstreamLink::OnFrame(ByteView frame) {
     case ControlType::kVersions:
       return CompareVersions(frame);
     case ControlType::kFailure:
-      if (auto failure = DecodeFailure(frame)) return OnFailure(*std::move(failure));
+      if (auto failure = Decode<Failure>(frame)) return OnFailure(*std::move(failure));
       return events_.on_failed({{Code::kInternal, fmt::format("{} sent a malformed failure", name_)}}, true);
     default:
       return;

@@ -47,7 +47,7 @@ void ExitReports::EndWait() {
 }
 
 void ExitReports::Receive(ChildLinks::Source source, ByteView frame) {
-  const Result<ExitReport> message = DecodeExitReport(frame);
+  const Result<ExitReport> message = Decode<ExitReport>(frame);
   if (!message) return;
   Pass(message->ends);
   if (!message->last) return;

@@ -77,7 +77,7 @@ void FailureNotifier::CheckAllKnow() {
 
 void FailureNotifier::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kFailure) {
-    if (auto failure = DecodeFailure(frame)) Announce(*std::move(failure), true);
+    if (auto failure = Decode<Failure>(frame)) Announce(*std::move(failure), true);
     return;
   }
   if (!failures_.MarkKnownByAll()) return;
@@ -87,8 +87,8 @@ void FailureNotifier::ReceiveFromParent(ByteView frame) {
 
 void FailureNotifier::ReceiveFromChild(Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kFailureKnown) return Forget(source);
-  if (const auto due = DecodeFailureDue(frame)) return Await(*due);
-  if (const auto failure = DecodeFailure(frame)) Fail(*failure);
+  if (const auto due = Decode<FailureDue>(frame)) return Await(*due);
+  if (const auto failure = Decode<Failure>(frame)) Fail(*failure);
 }
 
 void FailureNotifier::LoseUpstream(const Failure& loss) {

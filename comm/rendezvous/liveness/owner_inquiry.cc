@@ -29,10 +29,10 @@ void OwnerInquiry::Ask(OwnerQuestion question, OnAnswer on_answer) {
 
 void OwnerInquiry::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kOwnerAsked) {
-    if (const auto question = DecodeOwnerQuestion(frame)) Collect(*question, ChildLinks::kSelf);
+    if (const auto question = Decode<OwnerQuestion>(frame)) Collect(*question, ChildLinks::kSelf);
     return;
   }
-  const auto answer = DecodeOwnerAnswer(frame);
+  const auto answer = Decode<OwnerAnswer>(frame);
   if (!answer) return;
   const auto passed = passed_up_.extract(answer->id);
   if (passed.empty()) return Deliver(*answer);
@@ -41,10 +41,10 @@ void OwnerInquiry::ReceiveFromParent(ByteView frame) {
 
 void OwnerInquiry::ReceiveFromChild(ChildLinks::Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kOwnerAnswered) {
-    if (const auto answer = DecodeOwnerAnswer(frame)) Take(source, *answer);
+    if (const auto answer = Decode<OwnerAnswer>(frame)) Take(source, *answer);
     return;
   }
-  const auto question = DecodeOwnerQuestion(frame);
+  const auto question = Decode<OwnerQuestion>(frame);
   if (!question) return;
   if (params_.links.is_root()) return Collect(*question, source);
   if (passed_up_.size() >= kMostOnTheirWay) return;

@@ -20,14 +20,7 @@ void Merge(OwnerAnswer& best, const OwnerAnswer& other) {
   best.complete = complete;
 }
 
-Bytes Encode(const OwnerQuestion& question) { return EncodeFields(ControlType::kOwnerAsked, question); }
-Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame) {
-  return DecodeFrame<OwnerQuestion>(frame, "question for an owner");
-}
-
-Bytes Encode(const OwnerAnswer& answer) { return EncodeFields(ControlType::kOwnerAnswered, answer); }
-Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame) {
-  return DecodeFrame<OwnerAnswer>(frame, "answer about an owner");
-}
+MUSTER_MESSAGE(OwnerQuestion, kOwnerAsked, "question for an owner");
+MUSTER_MESSAGE(OwnerAnswer, kOwnerAnswered, "answer about an owner");
 
 }  // namespace muster::rendezvous

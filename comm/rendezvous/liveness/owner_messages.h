@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "comm/base/bytes.h"
-#include "comm/base/error.h"
+#include "comm/rendezvous/messages/messages.h"
 
 namespace muster::rendezvous {
 
@@ -47,11 +46,5 @@ struct OwnerAnswer {
 inline bool Decides(OwnerKind kind) { return kind == OwnerKind::kStranger || kind == OwnerKind::kProgram; }
 // `best` becomes the more specific of both; it is complete if both are.
 void Merge(OwnerAnswer& best, const OwnerAnswer& other);
-
-Bytes Encode(const OwnerQuestion& question);
-Bytes Encode(const OwnerAnswer& answer);
-// Each takes a whole frame of its type. Error: kInternal "malformed ...".
-Result<OwnerQuestion> DecodeOwnerQuestion(ByteView frame);
-Result<OwnerAnswer> DecodeOwnerAnswer(ByteView frame);
 
 }  // namespace muster::rendezvous

@@ -12,11 +12,7 @@ void Fields(auto& wire, Is<RankEnd> auto& end) {
 void Fields(auto& wire, Is<ExitReport> auto& ends) { wire(ends.last, ends.ends); }
 void Fields(auto& wire, Is<OrphanReport> auto& report) { wire(report.group_id, report.ends); }
 
-Bytes Encode(const ExitReport& ends) { return EncodeFields(ControlType::kEnded, ends); }
-Bytes Encode(const OrphanReport& report) { return EncodeFields(ControlType::kOrphanReport, report); }
-Result<ExitReport> DecodeExitReport(ByteView frame) { return DecodeFrame<ExitReport>(frame, "ends"); }
-Result<OrphanReport> DecodeOrphanReport(ByteView frame) {
-  return DecodeFrame<OrphanReport>(frame, "orphan report");
-}
+MUSTER_MESSAGE(ExitReport, kEnded, "ends");
+MUSTER_MESSAGE(OrphanReport, kOrphanReport, "orphan report");
 
 }  // namespace muster::rendezvous

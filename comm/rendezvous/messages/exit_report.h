@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
-#include "comm/base/error.h"
+#include "comm/rendezvous/messages/messages.h"
 
 namespace muster::rendezvous {
 
@@ -54,11 +53,5 @@ struct OrphanReport {
 
   friend bool operator==(const OrphanReport&, const OrphanReport&) = default;
 };
-
-Bytes Encode(const ExitReport& ends);
-Bytes Encode(const OrphanReport& report);
-// Takes a whole frame of its type. Error: kInternal "malformed ...".
-Result<ExitReport> DecodeExitReport(ByteView frame);
-Result<OrphanReport> DecodeOrphanReport(ByteView frame);
 
 }  // namespace muster::rendezvous

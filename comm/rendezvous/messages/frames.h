@@ -1,5 +1,5 @@
-// Decodes a whole frame: the message's type, one byte, which the caller has checked, and its fields. For the files
-// that decode messages alone; they encode with EncodeFields(type, message).
+// A whole frame: the message's type, one byte, which a decoder's caller has checked, and its fields. For the files that
+// have the fields of messages alone.
 #pragma once
 
 #include <memory>
@@ -19,5 +19,29 @@ Result<T> DecodeFrame(ByteView frame, std::string_view what, std::shared_ptr<con
   reader(type);
   return DecodeFields<T>(reader, what);
 }
+
+// Of a message with one type; `kWhat` as above.
+template <typename M>
+inline constexpr ControlType kTypeOf{};
+template <typename M>
+inline constexpr std::string_view kWhat;
+
+template <typename M>
+Bytes Encode(const M& message) {
+  return EncodeFields(kTypeOf<M>, message);
+}
+template <typename M>
+Result<M> Decode(ByteView frame) {
+  return DecodeFrame<M>(frame, kWhat<M>);
+}
+
+// Behind the message's Fields.
+#define MUSTER_MESSAGE(M, type, what)                   \
+  template <>                                           \
+  constexpr ControlType kTypeOf<M> = ControlType::type; \
+  template <>                                           \
+  constexpr std::string_view kWhat<M> = what;           \
+  template Bytes Encode(const M& message);              \
+  template Result<M> Decode(ByteView frame)
 
 }  // namespace muster::rendezvous

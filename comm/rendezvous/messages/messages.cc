@@ -127,8 +127,11 @@ std::optional<ControlType> ControlTypeOf(ByteView frame) {
   return static_cast<ControlType>(frame[0]);
 }
 
-Bytes Encode(const Hello& hello) { return EncodeFields(ControlType::kHello, hello); }
-Result<Hello> DecodeHello(ByteView frame) { return DecodeFrame<Hello>(frame, "hello"); }
+MUSTER_MESSAGE(Hello, kHello, "hello");
+MUSTER_MESSAGE(Acceptance, kAccepted, "acceptance");
+MUSTER_MESSAGE(Failure, kFailure, "failure");
+MUSTER_MESSAGE(FailureDue, kFailureDue, "failure due");
+MUSTER_MESSAGE(RanksLost, kRanksLost, "loss of ranks");
 
 Bytes Encode(const FormedGroup& group) {
   return EncodeFields(ControlType::kRoster, group.key, group.root_rank, group.roster.group_id,
@@ -146,19 +149,10 @@ Result<FormedGroup> DecodeRoster(ByteView frame) {
   return group;
 }
 
-Bytes Encode(const Failure& failure) { return EncodeFields(ControlType::kFailure, failure); }
-Result<Failure> DecodeFailure(ByteView frame) { return DecodeFrame<Failure>(frame, "failure"); }
-
-Bytes Encode(const FailureDue& due) { return EncodeFields(ControlType::kFailureDue, due); }
-Result<FailureDue> DecodeFailureDue(ByteView frame) { return DecodeFrame<FailureDue>(frame, "failure due"); }
-
 Bytes Encode(const KeyedAllGather& exchange, ControlType type) { return EncodeFields(type, exchange); }
 Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame) {
   return DecodeFrame<KeyedAllGather>(frame, "exchange");
 }
-
-Bytes Encode(const Acceptance& acceptance) { return EncodeFields(ControlType::kAccepted, acceptance); }
-Result<Acceptance> DecodeAccepted(ByteView frame) { return DecodeFrame<Acceptance>(frame, "acceptance"); }
 
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds) {
   return EncodeFields(ControlType::kJobEnd, remaining_milliseconds);
@@ -187,9 +181,6 @@ Result<RankMessage> DecodeRankMessage(ByteView frame) {
 
 Bytes EncodeTolerate(bool on) { return EncodeFields(ControlType::kTolerate, on); }
 Result<bool> DecodeTolerate(ByteView frame) { return DecodeFrame<bool>(frame, "tolerance"); }
-
-Bytes Encode(const RanksLost& lost) { return EncodeFields(ControlType::kRanksLost, lost); }
-Result<RanksLost> DecodeRanksLost(ByteView frame) { return DecodeFrame<RanksLost>(frame, "loss of ranks"); }
 
 Bytes EncodeBare(ControlType type) { return {static_cast<uint8_t>(type)}; }
 

@@ -183,38 +183,34 @@ struct RanksLost {
   friend bool operator==(const RanksLost&, const RanksLost&) = default;
 };
 
-Bytes Encode(const Hello& hello);
+// A frame of a struct that is named after its ControlType, and back. Error: kInternal "malformed ...".
+template <typename M>
+Bytes Encode(const M& message);
+template <typename M>
+Result<M> Decode(ByteView frame);
+
+// The others.
 Bytes Encode(const FormedGroup& group);
-Bytes Encode(const Failure& failure);
-Bytes Encode(const FailureDue& due);
 Bytes Encode(const KeyedAllGather& exchange, ControlType type);  // kKeyedAllGather or kKeyedAllGathered
-Bytes Encode(const Acceptance& acceptance);
 Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
 Bytes EncodeLeave(const std::vector<int>& ranks);
 Bytes EncodeAdopt(int rank);
 Bytes Encode(const Adoption& adoption);
 Bytes Encode(const RankMessage& message, ControlType type);  // kToRoot or kToRank
 Bytes EncodeTolerate(bool on);
-Bytes Encode(const RanksLost& lost);
 Bytes EncodeBare(ControlType type);  // for those without fields
 
 // Time in messages: the rest of a deadline, and a duration from any such value.
 uint64_t MillisecondsLeft(Deadline deadline);
 Duration FromMilliseconds(uint64_t milliseconds);
 
-// Each takes a whole frame of its type. Error: kInternal "malformed ...".
-Result<Hello> DecodeHello(ByteView frame);
 Result<FormedGroup> DecodeRoster(ByteView frame);
-Result<Failure> DecodeFailure(ByteView frame);
-Result<FailureDue> DecodeFailureDue(ByteView frame);
 Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame);
-Result<Acceptance> DecodeAccepted(ByteView frame);
 Result<uint64_t> DecodeJobEnd(ByteView frame);
 Result<std::vector<int>> DecodeLeave(ByteView frame);
 Result<int> DecodeAdopt(ByteView frame);
 Result<Adoption> DecodeAdopted(ByteView frame);
 Result<RankMessage> DecodeRankMessage(ByteView frame);
 Result<bool> DecodeTolerate(ByteView frame);
-Result<RanksLost> DecodeRanksLost(ByteView frame);
 
 }  // namespace muster::rendezvous

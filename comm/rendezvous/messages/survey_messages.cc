@@ -88,16 +88,9 @@ void Fields(auto& wire, Is<GroupStatus> auto& status) {
   }
 }
 
-Bytes Encode(const Survey& survey) { return EncodeFields(ControlType::kSurvey, survey); }
-Result<Survey> DecodeSurvey(ByteView frame) { return DecodeFrame<Survey>(frame, "survey"); }
-
-Bytes Encode(const Surveyed& surveyed) { return EncodeFields(ControlType::kSurveyed, surveyed); }
-Result<Surveyed> DecodeSurveyed(ByteView frame) { return DecodeFrame<Surveyed>(frame, "survey's answer"); }
-
-Bytes Encode(const GroupStatus& status) { return EncodeFields(ControlType::kGroupStatus, status); }
-Result<GroupStatus> DecodeGroupStatus(ByteView frame) {
-  return DecodeFrame<GroupStatus>(frame, "status of a group");
-}
+MUSTER_MESSAGE(Survey, kSurvey, "survey");
+MUSTER_MESSAGE(Surveyed, kSurveyed, "survey's answer");
+MUSTER_MESSAGE(GroupStatus, kGroupStatus, "status of a group");
 
 }  // namespace rendezvous
 }  // namespace muster

@@ -86,13 +86,4 @@ struct GroupStatus {
   friend bool operator==(const GroupStatus&, const GroupStatus&) = default;
 };
 
-Bytes Encode(const Survey& survey);
-Bytes Encode(const Surveyed& surveyed);
-Bytes Encode(const GroupStatus& status);
-
-// Error: kInternal "malformed ...".
-Result<Survey> DecodeSurvey(ByteView frame);
-Result<Surveyed> DecodeSurveyed(ByteView frame);
-Result<GroupStatus> DecodeGroupStatus(ByteView frame);
-
 }  // namespace muster::rendezvous

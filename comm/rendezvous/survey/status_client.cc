@@ -55,7 +55,7 @@ std::unique_ptr<Visit> Begin(net::EventLoop& loop, int pid, UniqueFd fd, const S
         if (raw->over) return;
         if (ControlTypeOf(frame) == ControlType::kVersions) return TakeVersions(*raw, versions, frame);
         Result<GroupStatus> status = ControlTypeOf(frame) == ControlType::kGroupStatus
-                                         ? DecodeGroupStatus(frame)
+                                         ? Decode<GroupStatus>(frame)
                                          : Fail(Code::kInternal, "not a status");
         if (status) raw->status = *std::move(status);
         raw->over = true;

@@ -62,7 +62,7 @@ void StatusServer::OnFrame(ChildLinks::Source source, ByteView frame) {
     return visitors_.Send(source, Encode(versions_));
   }
   const Result<Survey> survey = ControlTypeOf(frame) == ControlType::kSurvey
-                                    ? DecodeSurvey(frame)
+                                    ? Decode<Survey>(frame)
                                     : Fail(Code::kInternal, "not a question");
   if (!survey || !answer_) {
     newest_.erase(source);

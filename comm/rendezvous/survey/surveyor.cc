@@ -71,14 +71,14 @@ void Surveyor::NoteLeft(const std::set<int>& ranks) {
 
 void Surveyor::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kSurvey) {
-    const auto survey = DecodeSurvey(frame);
+    const auto survey = Decode<Survey>(frame);
     if (!survey) return;
     return AskBelow(*survey, [this, number = survey->number](Surveyed answer) {
       answer.number = number;
       at_.send_up(Encode(answer));
     });
   }
-  auto answer = DecodeSurveyed(frame);
+  auto answer = Decode<Surveyed>(frame);
   if (!answer) return;
   auto node = questions_.extract(answer->number);
   if (node.empty()) return;
@@ -87,14 +87,14 @@ void Surveyor::ReceiveFromParent(ByteView frame) {
 
 void Surveyor::ReceiveFromChild(ChildLinks::Source source, ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kSurvey) {
-    const auto survey = DecodeSurvey(frame);
+    const auto survey = Decode<Survey>(frame);
     if (!survey) return;
     return AskAll(*survey, [this, source, number = survey->number](Surveyed answer) {
       answer.number = number;
       at_.children.Send(source, Encode(answer));
     });
   }
-  if (const auto answer = DecodeSurveyed(frame)) Take(answer->number, answer->reports);
+  if (const auto answer = Decode<Surveyed>(frame)) Take(answer->number, answer->reports);
 }
 
 void Surveyor::AskBelow(const Survey& survey, OnAnswer then) {

@@ -19,7 +19,7 @@ __wrap__ZN6muster10rendezvous13ControlTypeOfESt4spanIKhLm18446744073709551615EE(
     const KernelMemory kernel;
     process->received.insert({process->phase, static_cast<uint8_t>(*type)});
     if (*type == ControlType::kAccepted) {
-      const auto acceptance = muster::rendezvous::DecodeAccepted(frame);
+      const auto acceptance = muster::rendezvous::Decode<muster::rendezvous::Acceptance>(frame);
       if (acceptance && !acceptance->ranks.empty()) {
         const int by = std::exchange(process->accepted_by, acceptance->ranks.front());
         process->acceptances = by == process->accepted_by ? process->acceptances + 1 : 1;

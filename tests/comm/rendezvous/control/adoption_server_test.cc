@@ -159,7 +159,7 @@ TEST_F(AdoptionServerTest, AProgramsSurveyHasTheLayoutOfTheReleaseBefore) {
   std::optional<Result<Surveyed>> answer;
   program.Start(
       [&](ByteView frame) {
-        if (ControlTypeOf(frame) == ControlType::kSurveyed) answer = DecodeSurveyed(frame);
+        if (ControlTypeOf(frame) == ControlType::kSurveyed) answer = Decode<Surveyed>(frame);
       },
       [](const Error&) {});
   program.Send(Encode(Versions{2, 2, "0.1.0"}));

@@ -205,7 +205,7 @@ TEST(RejoinHandler, WhoHadConnectedBeforeIsAnsweredToo) {
   ASSERT_TRUE(loop.Until([&] { return leader.formed() && follower.formed(); }));
   std::optional<Failure> told;
   net::FrameStream stream(*loop, std::move(early), kLongestMessage);
-  stream.Start([&](ByteView frame) { told = *DecodeFailure(frame); }, [](const Error&) {});
+  stream.Start([&](ByteView frame) { told = *Decode<Failure>(frame); }, [](const Error&) {});
   stream.Send(Encode(HelloOf({requests[0].self})));
   ASSERT_TRUE(loop.Until([&] { return told.has_value(); }));
   EXPECT_EQ(told->error.message,
@@ -231,7 +231,7 @@ class UnformedTest : public RejoinHandlerTest {
 };
 
 TEST_F(UnformedTest, AProcessWithoutItsRosterReceivesTheEndOfTheProcessAbove) {
-  const Result<Failure> failure = DecodeFailure(AnswerTo(requests[2].self));
+  const Result<Failure> failure = Decode<Failure>(AnswerTo(requests[2].self));
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error, EndedWhileForming("rank 1 on a"));
   EXPECT_EQ(failure->rank, 1);
@@ -241,7 +241,7 @@ TEST_F(UnformedTest, AProcessWithoutItsRosterReceivesTheFailureOfTheGroup) {
   first.Kill(1);
   const Error lost{Code::kPeerLost, "rank 1 on a ended without leaving its group", ""};
   ASSERT_TRUE(first.AllToldOf(lost));
-  const Result<Failure> failure = DecodeFailure(AnswerTo(requests[2].self));
+  const Result<Failure> failure = Decode<Failure>(AnswerTo(requests[2].self));
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error, lost);
 }
@@ -252,7 +252,7 @@ TEST_F(UnformedTest, AlsoWhenAMapGoesOnWithoutIt) {
   ASSERT_TRUE(loop.Until([&] { return first[0].plane().tolerates_losses(); }));
   first.Kill(2);
   ASSERT_TRUE(loop.Until([&] { return first[0].plane().HasLeft(2) && first[0].plane().HasLeft(3); }));
-  const Result<Failure> failure = DecodeFailure(AnswerTo(requests[3].self));
+  const Result<Failure> failure = Decode<Failure>(AnswerTo(requests[3].self));
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->error, EndedWhileForming("rank 1 on a"));
 }

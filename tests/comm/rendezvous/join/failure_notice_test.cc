@@ -196,7 +196,7 @@ TEST_F(FailureNoticeTest, ALeaderHandsOnTheHellosOfItsNodeWhileItStays) {
   bool closed = false;
   root.Start(
       [&](ByteView frame) {
-        if (const Result<Hello> hello = DecodeHello(frame))
+        if (const Result<Hello> hello = Decode<Hello>(frame))
           ranks.push_back(hello->members.front().claims.front().rank);
       },
       [&](const Error&) { closed = true; });
@@ -266,7 +266,7 @@ class LastMessagesTest : public FailureNoticeTest {
   void ReadAtRoot() {
     root->Start(
         [this](ByteView frame) {
-          if (const Result<Hello> hello = DecodeHello(frame))
+          if (const Result<Hello> hello = Decode<Hello>(frame))
             ranks.push_back(hello->members.front().claims.front().rank);
         },
         [](const Error&) {});

@@ -69,7 +69,7 @@ class Above {
   void OnFrame(ByteView frame) {
     if (ControlTypeOf(frame) == ControlType::kLeave) came.push_back("leave");
     if (ControlTypeOf(frame) != ControlType::kHello) return;
-    const Result<Hello> hello = DecodeHello(frame);
+    const Result<Hello> hello = Decode<Hello>(frame);
     ASSERT_TRUE(hello);
     for (const ProcessInfo& member : hello->members) {
       came.push_back(fmt::format("{}{}", member.refused ? "refused " : "", member.claims.front().rank));
@@ -219,7 +219,7 @@ TEST_F(JoinerTreeTest, AProcessInThePlaceOfALostLeaderPassesOnTheTimeOfTheRoot) 
   std::optional<Acceptance> answer;
   link.Start(
       [&](ByteView frame) {
-        if (const Result<Acceptance> accepted = DecodeAccepted(frame)) answer = *accepted;
+        if (const Result<Acceptance> accepted = Decode<Acceptance>(frame)) answer = *accepted;
       },
       [](const Error&) {});
   link.Send(Encode(HelloOf({late.self})));

@@ -141,7 +141,8 @@ class ExitReportsOfALeaderTest : public testing::Test {
     reports.reset();
     auto [near, far] = net::SocketPair();
     root = std::make_unique<net::FrameStream>(*loop, std::move(far), kLongestMessage);
-    root->Start([this](ByteView frame) { at_root.push_back(*DecodeExitReport(frame)); }, [](const Error&) {});
+    root->Start([this](ByteView frame) { at_root.push_back(*Decode<ExitReport>(frame)); },
+                [](const Error&) {});
     auto upstream = std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage);
     upstream->Start([](ByteView) {}, [](const Error&) {});
     auto [below, leader_end] = net::SocketPair();

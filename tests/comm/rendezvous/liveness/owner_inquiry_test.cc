@@ -24,21 +24,21 @@ OwnerQuestion About(int node) {
 
 TEST(OwnerMessages, AreReadBack) {
   const OwnerQuestion question{7, "10.1.2.3", 40000, "fd00::1", 61000, 5};
-  EXPECT_EQ(DecodeOwnerQuestion(Encode(question)), Result<OwnerQuestion>(question));
+  EXPECT_EQ(Decode<OwnerQuestion>(Encode(question)), Result<OwnerQuestion>(question));
   const OwnerAnswer answer{8, OwnerKind::kProgram, 1000, 3, 2};
-  EXPECT_EQ(DecodeOwnerAnswer(Encode(answer)), Result<OwnerAnswer>(answer));
+  EXPECT_EQ(Decode<OwnerAnswer>(Encode(answer)), Result<OwnerAnswer>(answer));
 }
 
 TEST(OwnerMessages, AreReadStrictly) {
   Bytes cut = Encode(kQuestion);
   cut.pop_back();
-  ASSERT_FALSE(DecodeOwnerQuestion(cut));
-  EXPECT_EQ(DecodeOwnerQuestion(cut).error(),
+  ASSERT_FALSE(Decode<OwnerQuestion>(cut));
+  EXPECT_EQ(Decode<OwnerQuestion>(cut).error(),
             (Error{Code::kInternal, "malformed question for an owner: it ends too early", ""}));
   Bytes wrong = Encode(OwnerAnswer{8, OwnerKind::kProgram, 1000, 3, 2});
   wrong[9] = 4;  // a kind that there is not
-  ASSERT_FALSE(DecodeOwnerAnswer(wrong));
-  EXPECT_EQ(DecodeOwnerAnswer(wrong).error(),
+  ASSERT_FALSE(Decode<OwnerAnswer>(wrong));
+  EXPECT_EQ(Decode<OwnerAnswer>(wrong).error(),
             (Error{Code::kInternal, "malformed answer about an owner: it ends too early", ""}));
 }
 

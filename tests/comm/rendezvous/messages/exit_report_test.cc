@@ -18,28 +18,28 @@ const ExitReport kEnds{
 TEST(ExitReport, ComeBackAsTheyWere) {
   const Bytes frame = Encode(kEnds);
   EXPECT_EQ(ControlTypeOf(frame), ControlType::kEnded);
-  const Result<ExitReport> again = DecodeExitReport(frame);
+  const Result<ExitReport> again = Decode<ExitReport>(frame);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, kEnds);
-  EXPECT_EQ(*DecodeExitReport(Encode(ExitReport{})), ExitReport{});
+  EXPECT_EQ(*Decode<ExitReport>(Encode(ExitReport{})), ExitReport{});
 }
 
 TEST(OrphanReport, ComesBackAsItWas) {
   const OrphanReport report{"0123456789abcdef", kEnds.ends};
   const Bytes frame = Encode(report);
   EXPECT_EQ(ControlTypeOf(frame), ControlType::kOrphanReport);
-  const Result<OrphanReport> again = DecodeOrphanReport(frame);
+  const Result<OrphanReport> again = Decode<OrphanReport>(frame);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, report);
   for (size_t size = 1; size < frame.size(); ++size)
-    EXPECT_FALSE(DecodeOrphanReport(ByteView(frame).first(size))) << size;
+    EXPECT_FALSE(Decode<OrphanReport>(ByteView(frame).first(size))) << size;
 }
 
 TEST(ExitReport, AreToldToTheMicrosecond) {
   ExitReport ends = kEnds;
   ends.ends[0].run = std::chrono::nanoseconds(1234567);
   ends.ends[1].run = std::chrono::nanoseconds(-5);
-  const Result<ExitReport> again = DecodeExitReport(Encode(ends));
+  const Result<ExitReport> again = Decode<ExitReport>(Encode(ends));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->ends[0].run, microseconds(1234));
   EXPECT_EQ(again->ends[1].run, Duration{});
@@ -48,11 +48,11 @@ TEST(ExitReport, AreToldToTheMicrosecond) {
 TEST(ExitReport, NoPartOfThemIsAWhole) {
   const Bytes frame = Encode(kEnds);
   for (size_t size = 1; size < frame.size(); ++size) {
-    EXPECT_FALSE(DecodeExitReport(ByteView(frame).first(size))) << size;
+    EXPECT_FALSE(Decode<ExitReport>(ByteView(frame).first(size))) << size;
   }
   Bytes longer = frame;
   longer.push_back(0);
-  EXPECT_FALSE(DecodeExitReport(longer));
+  EXPECT_FALSE(Decode<ExitReport>(longer));
 }
 
 struct Broken {
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(All, BrokenEnds,
 TEST_P(BrokenEnds, AreRefused) {
   Bytes frame = Encode(kEnds);
   frame[GetParam().at] = GetParam().value;
-  const Result<ExitReport> decoded = DecodeExitReport(frame);
+  const Result<ExitReport> decoded = Decode<ExitReport>(frame);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::kInternal);
   EXPECT_TRUE(decoded.error().message.starts_with("malformed ends")) << decoded.error().message;
@@ -81,7 +81,7 @@ TEST_P(BrokenEnds, AreRefused) {
 TEST(ExitReport, ATimeBeyondAllClocksIsTheLongest) {
   Bytes frame = Encode(ExitReport{{kEnds.ends[1]}, false});
   for (size_t i = frame.size() - 8; i < frame.size(); ++i) frame[i] = 0xff;
-  const Result<ExitReport> decoded = DecodeExitReport(frame);
+  const Result<ExitReport> decoded = Decode<ExitReport>(frame);
   ASSERT_TRUE(decoded);
   EXPECT_GT(decoded->ends[0].run, std::chrono::hours(24 * 365 * 200));
 }

@@ -71,15 +71,15 @@ void ExpectReadsBack(const Bytes& frame, ControlType type, Result<T> (*decode)(B
 }
 
 TEST(Messages, ReadBackAsTheyWere) {
-  ExpectReadsBack(Encode(ExampleHello()), ControlType::kHello, DecodeHello, ExampleHello());
-  ExpectReadsBack(Encode(Hello{}), ControlType::kHello, DecodeHello, Hello{});
+  ExpectReadsBack(Encode(ExampleHello()), ControlType::kHello, Decode<Hello>, ExampleHello());
+  ExpectReadsBack(Encode(Hello{}), ControlType::kHello, Decode<Hello>, Hello{});
   ExpectReadsBack(Encode(ExampleGroup()), ControlType::kRoster, DecodeRoster, ExampleGroup());
-  ExpectReadsBack(Encode(kFailure), ControlType::kFailure, DecodeFailure, kFailure);
+  ExpectReadsBack(Encode(kFailure), ControlType::kFailure, Decode<Failure>, kFailure);
   ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGather), ControlType::kKeyedAllGather,
                   DecodeKeyedAllGather, kKeyedAllGather);
   ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGathered), ControlType::kKeyedAllGathered,
                   DecodeKeyedAllGather, kKeyedAllGather);
-  ExpectReadsBack(Encode(kAcceptance), ControlType::kAccepted, DecodeAccepted, kAcceptance);
+  ExpectReadsBack(Encode(kAcceptance), ControlType::kAccepted, Decode<Acceptance>, kAcceptance);
   ExpectReadsBack(EncodeJobEnd(12345), ControlType::kJobEnd, DecodeJobEnd, uint64_t{12345});
   ExpectReadsBack(EncodeLeave({3, 4}), ControlType::kLeave, DecodeLeave, std::vector<int>{3, 4});
   ExpectReadsBack(EncodeAdopt(5), ControlType::kAdopt, DecodeAdopt, 5);
@@ -92,7 +92,7 @@ TEST(Messages, ANodesPartiesShareWhatIsTheSame) {
   ProcessInfo second = first;
   second.claims[0].rank = 1;
   EXPECT_LT(Encode(HelloOf({first, second})).size(), Encode(HelloOf({first})).size() + 100);
-  EXPECT_EQ(*DecodeHello(Encode(HelloOf({first, second}))), HelloOf({first, second}));
+  EXPECT_EQ(*Decode<Hello>(Encode(HelloOf({first, second}))), HelloOf({first, second}));
 }
 
 TEST(Messages, TheTypeIsTheFirstByte) {
@@ -119,11 +119,11 @@ std::function<Status(ByteView)> Decoder(Result<T> (*decode)(ByteView)) {
 }
 
 std::vector<Sample> Samples() {
-  return {{"hello", Encode(ExampleHello()), Decoder(DecodeHello)},
+  return {{"hello", Encode(ExampleHello()), Decoder(Decode<Hello>)},
           {"roster", Encode(ExampleGroup()), Decoder(DecodeRoster)},
-          {"failure", Encode(kFailure), Decoder(DecodeFailure)},
+          {"failure", Encode(kFailure), Decoder(Decode<Failure>)},
           {"exchange", Encode(kKeyedAllGather, ControlType::kKeyedAllGather), Decoder(DecodeKeyedAllGather)},
-          {"acceptance", Encode(kAcceptance), Decoder(DecodeAccepted)},
+          {"acceptance", Encode(kAcceptance), Decoder(Decode<Acceptance>)},
           {"end of the job", EncodeJobEnd(1), Decoder(DecodeJobEnd)},
           {"leave message", EncodeLeave({3, 4}), Decoder(DecodeLeave)},
           {"adoption request", EncodeAdopt(5), Decoder(DecodeAdopt)},
@@ -204,7 +204,7 @@ TEST(Messages, AFailureOfNoKnownCodeIsMalformed) {
   Bytes frame = Encode(kFailure);
   EXPECT_EQ(frame[1], 9);
   frame[1] = 11;
-  EXPECT_FALSE(DecodeFailure(frame));
+  EXPECT_FALSE(Decode<Failure>(frame));
 }
 
 TEST(Messages, TheFirstPartyCannotBeLikeTheOneBefore) {
@@ -216,7 +216,7 @@ TEST(Messages, TheFirstPartyCannotBeLikeTheOneBefore) {
     writer.U8(flag);
     writer.I32(11);
     writer.U32(0);
-    EXPECT_FALSE(DecodeHello(writer.bytes())) << int{flag};
+    EXPECT_FALSE(Decode<Hello>(writer.bytes())) << int{flag};
   }
 }
 

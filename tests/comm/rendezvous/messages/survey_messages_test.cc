@@ -34,10 +34,10 @@ GroupStatus Status() {
 
 TEST(SurveyMessages, AreReadBack) {
   const Survey survey{7, 2000, {1, 5}};
-  EXPECT_EQ(DecodeSurvey(Encode(survey)), survey);
+  EXPECT_EQ(Decode<Survey>(Encode(survey)), survey);
   const Surveyed surveyed{7, false, {Busy(), Ended()}};
-  EXPECT_EQ(DecodeSurveyed(Encode(surveyed)), surveyed);
-  EXPECT_EQ(DecodeGroupStatus(Encode(Status())), Status());
+  EXPECT_EQ(Decode<Surveyed>(Encode(surveyed)), surveyed);
+  EXPECT_EQ(Decode<GroupStatus>(Encode(Status())), Status());
 }
 
 GroupStatus StatusWithMap() {
@@ -48,22 +48,22 @@ GroupStatus StatusWithMap() {
 
 TEST(SurveyMessages, MapsAreReadBack) {
   const Surveyed surveyed{7, true, {Busy()}, {map::MapAtWork()}};
-  EXPECT_EQ(DecodeSurveyed(Encode(surveyed)), surveyed);
-  EXPECT_EQ(DecodeGroupStatus(Encode(StatusWithMap())), StatusWithMap());
+  EXPECT_EQ(Decode<Surveyed>(Encode(surveyed)), surveyed);
+  EXPECT_EQ(Decode<GroupStatus>(Encode(StatusWithMap())), StatusWithMap());
 }
 
 // As before there were maps.
 TEST(SurveyMessages, NoMapsHaveNoBytes) {
   Bytes frame = Encode(Status());
   frame.insert(frame.end(), 4, 0);
-  EXPECT_FALSE(DecodeGroupStatus(frame));
+  EXPECT_FALSE(Decode<GroupStatus>(frame));
 }
 
 TEST(SurveyMessages, LongNamesOfAMapAreCut) {
   Surveyed surveyed{7, true, {}, {map::MapAtWork()}};
   surveyed.maps[0].slowest[0].key.assign(1000, 'k');
   surveyed.maps[0].subject.assign(10000, 's');
-  const auto decoded = DecodeSurveyed(Encode(surveyed));
+  const auto decoded = Decode<Surveyed>(Encode(surveyed));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->maps[0].slowest[0].key, std::string(256, 'k'));
   EXPECT_EQ(decoded->maps[0].subject, std::string(4096, 's'));
@@ -72,16 +72,16 @@ TEST(SurveyMessages, LongNamesOfAMapAreCut) {
 TEST(SurveyMessages, AMapOfRanksThatAreNotThereIsMalformed) {
   GroupStatus status = StatusWithMap();
   status.maps[0].ranks[1].rank = 2;
-  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  EXPECT_FALSE(Decode<GroupStatus>(Encode(status)));
   status = StatusWithMap();
   status.maps[0].longest[0].rank = -1;
-  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  EXPECT_FALSE(Decode<GroupStatus>(Encode(status)));
   status = StatusWithMap();
   status.maps[0].progress.poisoned = 400;
-  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  EXPECT_FALSE(Decode<GroupStatus>(Encode(status)));
   status = StatusWithMap();
   status.maps[0].ranks[1].slots = 0;
-  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  EXPECT_FALSE(Decode<GroupStatus>(Encode(status)));
 }
 
 TEST(SurveyMessages, HaveTypes) {
@@ -93,7 +93,7 @@ TEST(SurveyMessages, HaveTypes) {
 TEST(SurveyMessages, CutShortAtAnyByteTheyAreMalformed) {
   const Bytes frame = Encode(Status());
   for (size_t length = 1; length < frame.size(); ++length) {
-    const auto decoded = DecodeGroupStatus(ByteView(frame).first(length));
+    const auto decoded = Decode<GroupStatus>(ByteView(frame).first(length));
     ASSERT_FALSE(decoded) << length;
     EXPECT_EQ(decoded.error().code, Code::kInternal);
     EXPECT_TRUE(decoded.error().message.starts_with("malformed status of a group"))
@@ -104,16 +104,16 @@ TEST(SurveyMessages, CutShortAtAnyByteTheyAreMalformed) {
 TEST(SurveyMessages, AStatusOfRanksOrNodesThatAreNotThereIsMalformed) {
   GroupStatus status = Status();
   status.reports[0].rank = 2;
-  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  EXPECT_FALSE(Decode<GroupStatus>(Encode(status)));
   status = Status();
   status.node_of_rank[1] = 2;
-  EXPECT_FALSE(DecodeGroupStatus(Encode(status)));
+  EXPECT_FALSE(Decode<GroupStatus>(Encode(status)));
 }
 
 TEST(SurveyMessages, AStateThatPeopleCannotReadIsMalformed) {
   Surveyed surveyed{1, true, {Busy()}};
   surveyed.reports[0].process.state = '\n';
-  EXPECT_FALSE(DecodeSurveyed(Encode(surveyed)));
+  EXPECT_FALSE(Decode<Surveyed>(Encode(surveyed)));
 }
 
 }  // namespace

@@ -12,13 +12,13 @@ namespace {
 constexpr size_t kMostEnds = 5;
 
 void CheckFrame(ByteView frame) {
-  const Result<rendezvous::ExitReport> ends = rendezvous::DecodeExitReport(frame);
+  const Result<rendezvous::ExitReport> ends = rendezvous::Decode<rendezvous::ExitReport>(frame);
   if (!ends) {
     Require(ends.error().code == Code::kInternal && ends.error().message.starts_with("malformed "), "{}",
             ends.error().message);
     return;
   }
-  const Result<rendezvous::ExitReport> again = rendezvous::DecodeExitReport(Encode(*ends));
+  const Result<rendezvous::ExitReport> again = rendezvous::Decode<rendezvous::ExitReport>(Encode(*ends));
   Require(again && *again == *ends, "ends are read back");
 }
 
@@ -36,9 +36,9 @@ void CheckValue(ValueSource source) {
            time()};
   }
   const Bytes frame = Encode(ends);
-  const Result<rendezvous::ExitReport> again = rendezvous::DecodeExitReport(frame);
+  const Result<rendezvous::ExitReport> again = rendezvous::Decode<rendezvous::ExitReport>(frame);
   Require(again && *again == ends, "ends are read back");
-  Require(!rendezvous::DecodeExitReport(ByteView(frame).first(frame.size() - 1)),
+  Require(!rendezvous::Decode<rendezvous::ExitReport>(ByteView(frame).first(frame.size() - 1)),
           "ends cut short are refused");
 }
 

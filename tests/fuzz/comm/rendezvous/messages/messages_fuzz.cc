@@ -211,17 +211,24 @@ Bytes EncodeToRoot(const rendezvous::RankMessage& message) {
   return muster::rendezvous::Encode(message, rendezvous::ControlType::kToRoot);
 }
 
+template <typename M>
+void CheckValueOf(const M& message) {
+  CheckValue<M>(message, rendezvous::Decode<M>, rendezvous::Encode<M>);
+}
+template <typename M>
+void CheckFrameOf(ByteView frame) {
+  CheckFrame<M>(frame, rendezvous::Decode<M>, rendezvous::Encode<M>);
+}
+
 void FuzzValues(rendezvous::ControlType type, ValueSource source) {
   switch (type) {
     case rendezvous::ControlType::kHello:
-      return CheckValue<rendezvous::Hello>(MakeHello(source), rendezvous::DecodeHello,
-                                           muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::Hello>(MakeHello(source));
     case rendezvous::ControlType::kRoster:
       return CheckValue<rendezvous::FormedGroup>(MakeGroup(source), rendezvous::DecodeRoster,
                                                  muster::rendezvous::Encode);
     case rendezvous::ControlType::kFailure:
-      return CheckValue<rendezvous::Failure>(MakeFailure(source), rendezvous::DecodeFailure,
-                                             muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::Failure>(MakeFailure(source));
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
       return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::DecodeKeyedAllGather,
@@ -235,30 +242,26 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
     case rendezvous::ControlType::kSurvey: {
       const rendezvous::Survey survey{source.Integer<uint64_t>(), source.Integer<uint64_t>(),
                                       Numbers(source)};
-      return CheckValue<rendezvous::Survey>(survey, rendezvous::DecodeSurvey, muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::Survey>(survey);
     }
     case rendezvous::ControlType::kSurveyed: {
       const rendezvous::Surveyed surveyed{source.Integer<uint64_t>(), source.Flag(), MakeReports(source, 100),
                                           MakeMaps(source, 100)};
-      return CheckValue<rendezvous::Surveyed>(surveyed, rendezvous::DecodeSurveyed,
-                                              muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::Surveyed>(surveyed);
     }
     case rendezvous::ControlType::kGroupStatus:
-      return CheckValue<rendezvous::GroupStatus>(MakeStatus(source), rendezvous::DecodeGroupStatus,
-                                                 muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::GroupStatus>(MakeStatus(source));
     case rendezvous::ControlType::kOwnerAsked: {
       const rendezvous::OwnerQuestion question{source.Integer<uint64_t>(), source.Text(),
                                                source.Integer<uint16_t>(), source.Text(),
                                                source.Integer<uint16_t>(), source.Number()};
-      return CheckValue<rendezvous::OwnerQuestion>(question, rendezvous::DecodeOwnerQuestion,
-                                                   muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::OwnerQuestion>(question);
     }
     case rendezvous::ControlType::kOwnerAnswered: {
       const rendezvous::OwnerAnswer answer{
           source.Integer<uint64_t>(), static_cast<rendezvous::OwnerKind>(source.Below(4)),
           source.Integer<uint32_t>(), source.Number(), source.Integer<uint32_t>()};
-      return CheckValue<rendezvous::OwnerAnswer>(answer, rendezvous::DecodeOwnerAnswer,
-                                                 muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::OwnerAnswer>(answer);
     }
     case rendezvous::ControlType::kToRoot: {
       const Bytes content = Payload(source);
@@ -267,13 +270,11 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
     }
     case rendezvous::ControlType::kRanksLost: {
       const std::vector<int> ranks = Numbers(source);
-      return CheckValue<rendezvous::RanksLost>({ranks, source.Text(), source.Flag(), source.Number()},
-                                               rendezvous::DecodeRanksLost, muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::RanksLost>({ranks, source.Text(), source.Flag(), source.Number()});
     }
     case rendezvous::ControlType::kFailureDue: {
       const int rank = source.Number();
-      return CheckValue<rendezvous::FailureDue>({rank, source.Integer<uint64_t>()},
-                                                rendezvous::DecodeFailureDue, muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::FailureDue>({rank, source.Integer<uint64_t>()});
     }
     default:
       Require(rendezvous::FromMilliseconds(source.Integer<uint64_t>()) >= Duration::zero(),
@@ -288,16 +289,15 @@ Bytes EncodeAdoptOf(const int& rank) { return rendezvous::EncodeAdopt(rank); }
 void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
   switch (type) {
     case rendezvous::ControlType::kHello:
-      return CheckFrame<rendezvous::Hello>(frame, rendezvous::DecodeHello, muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::Hello>(frame);
     case rendezvous::ControlType::kAccepted:
-      return CheckFrame<rendezvous::Acceptance>(frame, rendezvous::DecodeAccepted,
-                                                muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::Acceptance>(frame);
     case rendezvous::ControlType::kJobEnd:
       return CheckFrame<uint64_t>(frame, rendezvous::DecodeJobEnd, EncodeJobEndOf);
     case rendezvous::ControlType::kRoster:
       return CheckFrame<rendezvous::FormedGroup>(frame, rendezvous::DecodeRoster, muster::rendezvous::Encode);
     case rendezvous::ControlType::kFailure:
-      return CheckFrame<rendezvous::Failure>(frame, rendezvous::DecodeFailure, muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::Failure>(frame);
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
       return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::DecodeKeyedAllGather, Encode);
@@ -308,37 +308,30 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
     case rendezvous::ControlType::kAdopted:
       return CheckFrame<rendezvous::Adoption>(frame, rendezvous::DecodeAdopted, muster::rendezvous::Encode);
     case rendezvous::ControlType::kSurvey:
-      return CheckFrame<rendezvous::Survey>(frame, rendezvous::DecodeSurvey, muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::Survey>(frame);
     case rendezvous::ControlType::kSurveyed:
-      return CheckFrame<rendezvous::Surveyed>(frame, rendezvous::DecodeSurveyed, muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::Surveyed>(frame);
     case rendezvous::ControlType::kGroupStatus:
-      return CheckFrame<rendezvous::GroupStatus>(frame, rendezvous::DecodeGroupStatus,
-                                                 muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::GroupStatus>(frame);
     case rendezvous::ControlType::kOwnerAsked:
-      return CheckFrame<rendezvous::OwnerQuestion>(frame, rendezvous::DecodeOwnerQuestion,
-                                                   muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::OwnerQuestion>(frame);
     case rendezvous::ControlType::kToRoot:
     case rendezvous::ControlType::kToRank:
       return CheckFrame<rendezvous::RankMessage>(frame, rendezvous::DecodeRankMessage, EncodeToRoot);
     case rendezvous::ControlType::kTolerate:
       return CheckFrame<bool>(frame, rendezvous::DecodeTolerate, EncodeTolerateOf);
     case rendezvous::ControlType::kRanksLost:
-      return CheckFrame<rendezvous::RanksLost>(frame, rendezvous::DecodeRanksLost,
-                                               muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::RanksLost>(frame);
     case rendezvous::ControlType::kEnded:
-      return CheckFrame<rendezvous::ExitReport>(frame, rendezvous::DecodeExitReport,
-                                                muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::ExitReport>(frame);
     case rendezvous::ControlType::kOrphanReport:
-      return CheckFrame<rendezvous::OrphanReport>(frame, rendezvous::DecodeOrphanReport,
-                                                  muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::OrphanReport>(frame);
     case rendezvous::ControlType::kFailureDue:
-      return CheckFrame<rendezvous::FailureDue>(frame, rendezvous::DecodeFailureDue,
-                                                muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::FailureDue>(frame);
     case rendezvous::ControlType::kVersions:
       return CheckFrame<rendezvous::Versions>(frame, rendezvous::DecodeVersions, muster::rendezvous::Encode);
     case rendezvous::ControlType::kOwnerAnswered:
-      return CheckFrame<rendezvous::OwnerAnswer>(frame, rendezvous::DecodeOwnerAnswer,
-                                                 muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::OwnerAnswer>(frame);
     default:
       Require(rendezvous::EncodeBare(type) == Bytes{static_cast<uint8_t>(type)}, "the others have no fields");
   }
