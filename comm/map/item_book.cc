@@ -180,9 +180,10 @@ bool ItemBook::Suits(uint64_t item, RankPlace place, const WorkingRanks& working
   const auto found = failed_at_.find(item);
   if (found == failed_at_.end()) return true;
   const Failures& failures = found->second;
+  if (failures.last_rank == place.rank) return false;
   if (!failures.nodes.contains(place.node)) return true;
   const auto same = std::ranges::count_if(failures.nodes, [&](int node) { return working.Has(node); });
-  return std::cmp_greater_equal(same, working.nodes()) && failures.last_rank != place.rank;
+  return std::cmp_greater_equal(same, working.nodes());
 }
 
 std::optional<GrantedItem> ItemBook::Take(RankPlace place, const WorkingRanks& working) {

@@ -76,7 +76,8 @@ Ledger::Lost Ledger::Lose(int rank) {
   Lost lost;
   for (const RankQueue::Lease& lease : found->second.queue.AtWork()) {
     if (!items_.IsGranted(lease.item)) continue;
-    if (items_.Fail(lease.item, {rank, found->second.node})) {
+    // The end of a rank is no failure of its node: any other rank may continue.
+    if (items_.Fail(lease.item, {rank, kNoNode})) {
       lost.poisoned.push_back({lease.item, items_.AttemptsOf(lease.item)});
     } else {
       ++lost.returned;

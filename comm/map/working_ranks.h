@@ -7,6 +7,8 @@
 
 namespace muster::map {
 
+constexpr int kNoNode = -1;
+
 struct RankPlace {
   int rank = 0;
   int node = 0;
