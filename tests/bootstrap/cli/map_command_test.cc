@@ -124,7 +124,7 @@ TEST_F(MapCommand, PassesSignalsForProgramsOnToAllSlots) {
     Launched& muster = Start({"--items", "@/items.txt", "--output", "@/out" + std::to_string(number),
                               "--slots", "3", "--", "sh", "-c",
                               "trap 'echo received; exit 0' USR1 USR2 QUIT; touch " + up +
-                                  "{slot}; while :; do sleep 0.01; done"});
+                                  "{slot}; while kill -0 $PPID; do sleep 0.01; done"});
     for (const char* slot : {"0", "1", "2"}) {
       while (!std::filesystem::exists(up + slot)) std::this_thread::yield();
     }

@@ -284,7 +284,8 @@ TEST_F(Attempts, OfOtherSlotsStayWhenOneEnds) {
 
 TEST_F(Attempts, OfAllSlotsReceiveASignal) {
   const Commands commands(
-      "trap 'echo received; exit 0' USR1; touch {pwd}/{item}; while :; do sleep 0.01; done", {}, 2);
+      "trap 'echo received; exit 0' USR1; touch {pwd}/{item}; while kill -0 $PPID; do sleep 0.01; done", {},
+      2);
   std::thread other([&] { EXPECT_EQ(commands.Run({}, 1)->kind, Kind::kDone); });
   std::thread signal([&] {
     while (!commands.folder.Has("i0") || !commands.folder.Has("i1")) std::this_thread::yield();
