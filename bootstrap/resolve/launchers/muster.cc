@@ -7,6 +7,7 @@
 //   MUSTER_JOB_KEY         JobIdentity::key
 //   MUSTER_BATCH_JOB       the batch job of the supervisor (batch_job.h)
 //   MUSTER_SUPERVISOR_PID  its direct child is certainly a rank of that group
+#include "bootstrap/environment/batch_job.h"
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
 
@@ -43,6 +44,12 @@ Result<Candidate> Read(const Environment& environment) {
   return candidate;
 }
 
+bool IsBelowSupervisor(const Environment& environment) {
+  const Environment::Process& process = *environment.process();
+  const auto supervisor = environment.GetCount("MUSTER_SUPERVISOR_PID");
+  return process.supervisor != nullptr || (supervisor && *supervisor == process.parent);
+}
+
 Probed ProbeMuster(const Environment& environment, const ProbeContext& context) {
   const auto control = environment.Get("MUSTER_CONTROL");
   if (HasNoPair(environment, kVariables) && !control) return Absent{"no MUSTER_RANK"};
@@ -54,6 +61,12 @@ Probed ProbeMuster(const Environment& environment, const ProbeContext& context) 
     return Absent{
         fmt::format("MUSTER_CONTROL={} does not answer or is not ours: left over from another muster run",
                     *control),
+        true};
+  }
+  // The job that a program has submitted may run on the same node, where that program's supervisor answers.
+  if (environment.live() && IsOfAnotherBatchJob(environment) && !IsBelowSupervisor(environment)) {
+    return Absent{
+        "MUSTER_CONTROL is of another batch job: left over from the muster run that submitted this one",
         true};
   }
   return ToProbed(Read(environment));

@@ -272,6 +272,22 @@ TEST(LiveProcess, OfABatchScriptIsNoRankOfTheLaunchThatSubmittedIt) {
   }
 }
 
+// The supervisor of the training goes on, on the same node.
+TEST(LiveProcess, OfAnotherBatchJobIsNoProgramOfASupervisorThatAnswers) {
+  const Environment script =
+      Env(OneTaskScript() + Muster(1, 2, 1, 2, 0, 1) + Bare(1, 2, 1) + "MUSTER_BATCH_JOB=SLURM_JOB_ID=9\n");
+  const Resolution one = MustResolve(script.AsProcess(Live(410, 400)));
+  EXPECT_EQ(one.tuple.launcher, "none");
+  EXPECT_EQ(one.tuple.world_size, 1);
+  EXPECT_EQ(VerdictOn("muster", one.considered), "leak");
+  EXPECT_EQ(VerdictOn("torch-env", one.considered), "leak");
+  // A program of that supervisor that has set SLURM_JOB_ID, and its child.
+  EXPECT_EQ(MustResolve(script.AsProcess(Live(501, 500))).tuple.launcher, "muster");
+  auto child = Live(502, 501);
+  child.supervisor = Started("HOME=/h\n");
+  EXPECT_EQ(MustResolve(script.AsProcess(child)).tuple.launcher, "muster");
+}
+
 // No variable of MPICH or DeepSpeed differs in each launch: a launch in the script may have the same numbers.
 TEST(LiveProcess, OfABatchScriptIsWarnedOfARankThatItsSubmitterMayHaveHad) {
   const auto warnings = [](const std::string& now, const std::string& at_start, DetectOptions options = {}) {
