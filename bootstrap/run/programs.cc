@@ -23,8 +23,8 @@ Variables VariablesAlone(const SupervisorPlan& plan) {
   ProgramFacts facts{alone.roster};
   facts.job_key = plan.job_key;
   facts.master_host = MasterHost(alone.roster, 0);
+  facts.several_ranks = true;  // the launcher's variables become those of a single task
   facts.extra = plan.config.run.env;
-  facts.extra["MUSTER_LAUNCHER"] = "none";
   return ProgramVariables(plan.environment, facts);
 }
 

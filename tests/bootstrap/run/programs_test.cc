@@ -40,6 +40,19 @@ TEST(Programs, AReaderThatHasStoppedDoesNotDelayAFailure) {
   close(ends[1]);
 }
 
+// MUSTER_LAUNCHER=none would reach the ranks of srun or sbatch in the program: each would be a world of one.
+TEST(Programs, OfMusterOnceAreASingleTask) {
+  SupervisorPlan plan;
+  plan.who = WhoRuns::kFirstRank;
+  plan.environment = {{"SLURM_JOB_ID", "9"},    {"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"},
+                      {"SLURM_TASK_PID", "77"}, {"PMI_RANK", "3"},     {"MUSTER_LAUNCHER", "slurm"}};
+  const Variables variables = VariablesFor(plan, GroupOfOne("gpu01").roster, 0, "");
+  EXPECT_EQ(variables.at("SLURM_PROCID"), "0");
+  EXPECT_EQ(variables.at("SLURM_NTASKS"), "1");
+  for (const char* name : {"SLURM_TASK_PID", "PMI_RANK", "MUSTER_LAUNCHER"})
+    EXPECT_FALSE(variables.contains(name)) << name;
+}
+
 // Else the output of all attempts would be in one file.
 TEST(Programs, OfAWorldOfOneHaveLogFilesForEachRestart) {
   net::TestLoop loop;
