@@ -1,9 +1,10 @@
 // HPE's PALS: mpiexec under PBS on Cray EX, and srun --mpi=cray_shasta, which sets the same variables beside
 // Slurm's own. From documentation, never run here: ALCF's guides, Slurm's mpi_cray_shasta plugin.
 //   PALS_RANKID, PMI_SIZE (PALS has no size of its own), PALS_LOCAL_RANKID, PALS_NODEID, PALS_APID (the
-//   launch) PALS_LOCAL_SIZE from mpiexec, PMI_LOCAL_SIZE from srun
+//   launch; "7.0" from srun, Slurm's job.step) PALS_LOCAL_SIZE from mpiexec, PMI_LOCAL_SIZE from srun
 #include "bootstrap/environment/tuple_reader.h"
 #include "bootstrap/resolve/launchers/rows.h"
+#include "bootstrap/resolve/slurm/slurm_variables.h"
 
 namespace muster::resolve {
 namespace {
@@ -20,6 +21,11 @@ constexpr TupleVariables kVariables{
 Probed ProbePals(const Environment& environment, const ProbeContext&) {
   // PMI_SIZE alone can be any launcher's.
   if (!environment.Has("PALS_RANKID")) return Absent{"no PALS_RANKID"};
+  const auto launch = environment.Get("PALS_APID");
+  if (launch && NamesAnotherSlurmStep(environment, *launch)) {
+    return Absent{fmt::format("PALS_APID={} is not this Slurm step: left over from another one", *launch),
+                  true};
+  }
   const auto rank = environment.GetCount("PALS_RANKID");
   if (!rank) return Malformed{rank.error()};
   if (!environment.Has("PMI_SIZE")) {

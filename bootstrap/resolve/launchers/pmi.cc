@@ -21,6 +21,11 @@ Probed ProbePmi(const Environment& environment, const ProbeContext&) {
   if (job && NamesAnotherSlurmStep(environment, *job)) {
     return Absent{fmt::format("PMI_JOBID={} is not this Slurm step: left over from another one", *job), true};
   }
+  // srun --mpi=cray_shasta names the step in PALS's variables alone.
+  const Probed pals = kPalsLauncher.Probe(environment, {});
+  const auto* absent = std::get_if<Absent>(&pals);
+  if (absent != nullptr && absent->leaked && (!job || job->find('.') == std::string_view::npos))
+    return *absent;
   return ProbeRow(environment, kPmiLauncher.row());
 }
 
