@@ -93,20 +93,24 @@ class MapJudgement {
     if (attempts <= map_.retries) Add("gives up items", "item {} after {} attempts", record.item, attempts);
   }
 
+  // A rank that is started again, or twice, may take part in the group before.
   void JudgeEnds() {
-    const auto first =
-        std::ranges::find_if(members_, [](const Outcome* one) { return one->map.result.has_value(); });
-    if (first == members_.end()) return;
-    const map::Outcome& expected = *(*first)->map.result;
+    std::map<std::string, const Outcome*> first;  // by group
     for (const Outcome* member : members_) {
+      if (member->map.result) first.emplace(member->group_id, member);
+    }
+    for (const Outcome* member : members_) {
+      const auto found = first.find(member->group_id);
+      if (found == first.end()) continue;
       const auto& result = member->map.result;
       if (!result && damage_.whole && member->ended && !IsTouched(*member) && !HasLostLeader())
-        Add("ends apart", "{} has no end, {} has", Name(*member), Name(**first));
+        Add("ends apart", "{} has no end, {} has", Name(*member), Name(*found->second));
+      const map::Outcome& expected = *found->second->map.result;
       if (!result) continue;
       if (result->committed != expected.committed || result->poisoned != expected.poisoned ||
           result->resumed != expected.resumed || result->first_poisoned != expected.first_poisoned)
-        Add("ends apart", "{} has {} items, {} has {}", Name(*member), result->committed, Name(**first),
-            expected.committed);
+        Add("ends apart", "{} has {} items, {} has {}", Name(*member), result->committed,
+            Name(*found->second), expected.committed);
     }
   }
 

@@ -180,6 +180,13 @@ MUTATIONS = {
         "    ledger_->Resume(one.item, one.ending == Ending::kPoisoned, one.took);",
         "",
     ),
+    "ranks_receive_another_end_of_a_map": (
+        "ends apart",
+        "comm/map",
+        "root.cc",
+        "Send(rank, Over{OutcomeNow()});\n                     });",
+        "{ Outcome its = OutcomeNow(); if (rank > 0) ++its.resumed; Send(rank, Over{its}); }\n});",
+    ),
     "items_are_granted_once_a_second": (
         "overruns",
         "comm/map",

@@ -36,6 +36,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     502537,  // the root's node lost power: ranks that gave an exchange up ended, and ranks below one of them blamed it
     503137,  // a leader had no descriptor for the ranks of its node: they waited for their deadline, and named it by its node alone
     508738,  // a root was stopped until its deadline, and named the ranks that had not reached it
+    600130,  // of the simulation: a rank was started twice, and two groups of one launch had different ends of their maps
     830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended
     1000002,  // a leader was killed after its own leave message: two sentences in one group
     1001528,  // the root was killed before all had come: they waited for it, and blamed rank 0
