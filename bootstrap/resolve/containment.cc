@@ -76,7 +76,9 @@ class Pair {
 
   // Of `tuple`, against the moment when `anchor` started the process above this one.
   Age AgeOf(const RankTuple& tuple, const Launcher& launcher, const Launcher& anchor) const {
-    if (!launcher.has_signature) return Age::kUnknown;
+    const bool is_dated =
+        launcher.has_signature || (environment_.Has(launcher.nonce) && !SameWorld(outer_, inner_));
+    if (!is_dated) return Age::kUnknown;
     const auto there = WasThere(tuple, launcher, anchor);
     if (!there) return Age::kUnknown;
     return *there ? Age::kOlder : Age::kNewer;

@@ -88,8 +88,10 @@ std::vector<std::string> WarningsOfLeftOver(const Entry& winner, const Entry& sl
                                             const Environment& environment) {
   const bool bare = winner.role() == LauncherRole::kBareTuple;
   std::vector<std::string> warnings;
+  const bool by_hand = bare && !environment.Has(winner.launcher->nonce);
   // Containers keep their own tuple and lose the step's.
-  if (bare && allocation && slurm.incomplete() == nullptr) warnings.push_back(SetByHand(winner, *allocation));
+  if (by_hand && allocation && slurm.incomplete() == nullptr)
+    warnings.push_back(SetByHand(winner, *allocation));
   if (bare && slurm.verdict == "carrier" && IsOlderThanTheTask(*winner.launcher, environment))
     warnings.push_back(SetBeforeItsStep(winner, slurm));
   const bool in_script = allocation && std::holds_alternative<Absent>(slurm.probed);

@@ -69,6 +69,7 @@ constinit const Launcher kTorchEnvLauncher{
     .tuple = kTorchrunVariables,
     .others = kOthers,
     .note = "`NODE_RANK` beside `LOCAL_WORLD_SIZE`, without `GROUP_RANK`",
+    .nonce = "TORCHELASTIC_RUN_ID",  // if muster made it: of a world of one, which has no MUSTER_CONTROL
     .role = LauncherRole::kBareTuple,
     .meets = Meets::kMaster,
     .has_signature = false,

@@ -420,6 +420,9 @@ TEST(BatchScript, WithABareTupleIsWarnedAbout) {
       ElementsAre(
           "rank 0 of 4 (RANK=0, WORLD_SIZE=4) was set by hand in the batch script of Slurm job 9: if it was "
           "meant for srun, start with srun and do not export it"));
+  // muster launch -n 1
+  const std::string launched = Bare(0, 1, 0) + "TORCHELASTIC_RUN_ID=muster-launch:5:0\n";
+  EXPECT_THAT(MustResolve(Env(BatchScript() + launched)).warnings, IsEmpty());
 }
 
 // pyxis removes Slurm's variables of the task, and enroot's hook sets PyTorch's variables.

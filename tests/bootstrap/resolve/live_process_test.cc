@@ -175,6 +175,27 @@ TEST(LiveProcess, TakesARankThatWasThereBeforeAStepOfOne) {
   EXPECT_THAT(MustResolve(BelowTask(text, text), {.launcher = "torch-env"}).warnings, IsEmpty());
 }
 
+// As `muster launch -n 1` and an item of a map set it.
+std::string WorldOfOne(const std::string& launch) {
+  return Bare(0, 1, 0) + "TORCHELASTIC_RUN_ID=muster-" + launch + "\n";
+}
+
+// srun -n4 muster launch -n 1
+TEST(LiveProcess, KnowsWhetherTheWorldOfOneOfAMusterWasStartedInsideTheTask) {
+  const std::string task = OneTaskANode(4, 2) + "SLURM_TASK_PID=4711\n";
+  const auto launcher = [](const std::string& text, const std::string& started) {
+    return MustResolve(BelowTask(text, started)).tuple.launcher;
+  };
+  EXPECT_EQ(launcher(task + WorldOfOne("launch:5:0"), task), "torch-env");
+  // Its program has called srun.
+  const std::string below = task + WorldOfOne("launch:5:0");
+  EXPECT_EQ(launcher(below, below), "slurm");
+  EXPECT_EQ(launcher(task + WorldOfOne("launch:6:0"), below), "torch-env");
+  // muster run of a step of one task: one world.
+  const std::string single = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n";
+  EXPECT_EQ(launcher(single + WorldOfOne("slurm:9.1:0"), single), "slurm");
+}
+
 TEST(LiveProcess, TakesARankThatWasSetWithinAStepOfOneWithoutAWarning) {
   const std::string task = OneTaskANode(1, 0) + "SLURM_TASK_PID=4711\n";
   const Resolution resolution = MustResolve(BelowTask(task + Bare(3, 8, 0), task));
@@ -248,7 +269,7 @@ TEST(LiveProcess, OfABatchScriptIsNoRankOfTheLaunchThatSubmittedIt) {
   const std::string torchrun = Torchrun(0, 2, 0, 2, 0, 1) + "TORCHELASTIC_ERROR_FILE=/tmp/a/0\n";
   const std::string pmix = "PMIX_RANK=3\nPMIX_NAMESPACE=prterun-n1-4@1\n";
   const std::string intel = Hydra(3, 8, 3, 8) + "I_MPI_HYDRA_UUID=a1\n";
-  for (const std::string& leaked : {torchrun, Openmpi(3, 8, 3, 8), pmix, intel}) {
+  for (const std::string& leaked : {torchrun, Openmpi(3, 8, 3, 8), pmix, intel, WorldOfOne("slurm:8.0:0")}) {
     for (const pid_t pid : {pid_t{410}, pid_t{400}}) {
       auto process = Live(pid, 400);
       if (pid != 400) process.slurm_task = Started(OneTaskScript() + leaked);
