@@ -59,12 +59,16 @@ std::string RemoteScript(const HostLaunchPlan& plan, int node) {
   }
   std::string exports = fmt::format("export MUSTER_SECRET={}", Quoted(plan.secret));
   for (const auto& [name, value] : plan.variables) exports += fmt::format(" {}={}", name, Quoted(value));
+  const std::string no_directory = fmt::format(
+      "muster: error: {} has no ranks of this group: cannot change to the directory {} (make it there)",
+      plan.hosts[static_cast<size_t>(node)], plan.directory);
   // 126 and 127: of a rank's program, or of the shell that cannot start muster.
   return fmt::format(
-      "n=$(printf '\\nx') && n=${{n%x}} && {} && cd {} || exit 71; {}; code=$?; case $code in "
+      "n=$(printf '\\nx') && n=${{n%x}} && {} && cd {} || {{ printf '%s\\n' {} >&2; exit 71; }}; {}; "
+      "code=$?; case $code in "
       "126|127) {} --version >/dev/null 2>&1 || code={};; {}) code={};; esac; exit $code\n",
-      exports, Quoted(plan.directory), QuotedList(launch), Quoted(plan.launch.front()), kSshFailed,
-      kSshFailed, kInsteadOf255);
+      exports, Quoted(plan.directory), Quoted(no_directory), QuotedList(launch), Quoted(plan.launch.front()),
+      kSshFailed, kSshFailed, kInsteadOf255);
 }
 
 HostLaunch::HostLaunch(HostLaunchPlan plan) : plan_(std::move(plan)) {}

@@ -90,9 +90,13 @@ TEST_F(HostLaunchTest, TellsAProgramsExit255FromSshs) {
 }
 
 TEST_F(HostLaunchTest, SaysThatItsDirectoryIsNotThere) {
-  const LogCapture log(LogLevel::kInfo);
   plan.directory = folder.File("nowhere");
+  plan.ssh[2] = "exec 2>" + folder.path() + "/$1; " + plan.ssh[2];
   EXPECT_EQ(HostLaunch(plan).Run(), 71);
+  EXPECT_THAT(
+      Read("beta"),
+      testing::EndsWith("muster: error: beta has no ranks of this group: cannot change to the directory " +
+                        plan.directory + " (make it there)\n"));
 }
 
 TEST_F(HostLaunchTest, EndsTheOthersWhereOneCannotBeReached) {
