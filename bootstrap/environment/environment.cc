@@ -9,6 +9,7 @@
 
 #include "bootstrap/environment/ancestry.h"
 #include "comm/base/parse.h"
+#include "comm/system/proc_file.h"
 
 namespace muster {
 namespace {
@@ -113,6 +114,9 @@ Environment Environment::OfThisProcess() {
     process.slurm_step = NearestSlurmStep(ancestry);
     process.slurm_task = StartOf(environment, "SLURM_TASK_PID", ancestry);
     process.supervisor = StartOf(environment, "MUSTER_SUPERVISOR_PID", ancestry);
+  } else {
+    // env -i, or a container, may have removed the variables. One file; a walk over all ancestors costs more.
+    process.slurm_step = SlurmStepOfCgroup(ReadProcFile("/proc/self/cgroup").value_or(""));
   }
   return environment.AsProcess(std::move(process));
 }

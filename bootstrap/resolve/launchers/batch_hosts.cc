@@ -164,6 +164,14 @@ std::vector<std::string> DoubtsOfOne(const Environment& environment) {
         "ALPS_APP_PE=0 is a task of ALPS, without the number of tasks, and is taken for the only one: if "
         "aprun starts several, give --rank and --world-size, or set RANK and WORLD_SIZE");
   }
+  // A broker of Flux removes them, too.
+  const std::string step = environment.live() ? environment.process()->slurm_step : "";
+  if (ParseInteger<int>(step.substr(step.rfind('.') + 1)) && !environment.Has("FLUX_URI")) {
+    doubts.push_back(fmt::format(
+        "Slurm's step {} started this process, but its variables were removed, so this is a world of one, "
+        "whatever the number of tasks: pass SLURM_* on (in a container: without --cleanenv)",
+        step));
+  }
   // Its batch script runs on the first node of the instance; a task of `flux run` has FLUX_TASK_RANK.
   if (environment.Has("FLUX_URI") && !environment.Has("FLUX_TASK_RANK")) {
     doubts.push_back(

@@ -97,6 +97,25 @@ TEST(AHostFileThatCannotBeRead, IsNamed) {
   EXPECT_THAT(MustResolve(Env("PBS_NODEFILE=/nowhere")).warnings, IsEmpty());
 }
 
+// srun env -i, srun apptainer exec --cleanenv
+TEST(ATaskOfSlurmWithoutItsVariables, IsNamed) {
+  const auto warnings = [](const std::string& step, const std::string& text = "",
+                           DetectOptions options = {}) {
+    return MustResolve(Env(text).AsProcess({.pid = 5, .host_name = "n1", .slurm_step = step}), options)
+        .warnings;
+  };
+  EXPECT_THAT(
+      warnings("9.0"),
+      ElementsAre(
+          "Slurm's step 9.0 started this process, but its variables were removed, so this is a world of "
+          "one, whatever the number of tasks: pass SLURM_* on (in a container: without --cleanenv)"));
+  EXPECT_THAT(warnings("9.0", "", {.launcher = "none"}), IsEmpty());
+  EXPECT_THAT(warnings("9.0", Openmpi(1, 2, 1, 2)), IsEmpty());
+  // ssh into a job, a shell of salloc, no Slurm.
+  for (const char* step : {"9.extern", "9.interactive", "9.batch", "?.batch", ""})
+    EXPECT_THAT(warnings(step), IsEmpty()) << step;
+}
+
 // A manager starts the same command on each node: a world of one on all of them is wrong results without a message.
 TEST(OneOfSeveralProcesses, IsNoWorldOfOne) {
   struct Row {
