@@ -50,9 +50,9 @@ struct SocketOptions {
   Duration cause_grace = std::chrono::seconds(2);
   // Unproven connections at a time, for each listener; further ones wait in the kernel's queue.
   size_t half_open_limit = 128;
-  // Between two nodes the higher rank of a pair connects to the lower. After this wait the lower one connects
-  // itself. The higher one, after its own failure, gives it the same time to do so.
+  // The higher rank of a pair connects to the lower. After this wait the lower one connects itself.
   Duration call_back_after = std::chrono::seconds(1);
+  // Between two nodes the higher one gives it this time to do so after its own failure.
   Duration called_back_within = std::chrono::seconds(3);
   // kAll: connections that leave this node are sealed. The same on all ranks.
   Protect protect = Protect::kControl;

@@ -236,7 +236,6 @@ bool Mesh::Wants(const LinkKey& key) const {
   if (connected_.contains(key) || failed_.contains(key)) return false;
   if (key.peer > self_.rank) return true;
   const auto dial = dials_.find(key);
-  if (SharesNode(key.peer)) return false;
   if (dial == dials_.end()) return true;
   // A dial that has just ended is settled first: its result is the one to report.
   if (dial->second->state() != Dial::State::kTrying) return false;
@@ -267,7 +266,7 @@ LinkState Mesh::Take(const LinkKey& key) {
     dials_.emplace(key, StartDial(key));
     SettleDials();  // it may have failed immediately
   }
-  if (key.peer > self_.rank && !IsPending(key) && !SharesNode(key.peer))
+  if (key.peer > self_.rank && !IsPending(key))
     call_back_at_.try_emplace(key, Deadline::After(options_.call_back_after));
   LinkState state;
   if (const auto ready = ready_.find(key); ready != ready_.end()) {

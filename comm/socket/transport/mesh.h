@@ -5,10 +5,12 @@
 // ranks is out of the question. No thread is started; a rank that is blocked in an operation serves all
 // peers, with Serve().
 //
-// Between nodes a connection may work in one direction only (a firewall, a missing route). So the lower rank
-// calls back after it has waited for `call_back_after`: it connects itself. Only the higher one decides which
-// connection both use. It takes the lower one's if its own has failed, has not succeeded for that time, or
-// has not begun. After its own failure it waits a while for the lower one's before it reports the failure.
+// The lower rank calls back after it has waited for `call_back_after`: it connects itself. Between nodes a
+// connection may work in one direction only (a firewall, a missing route). And the higher rank may be in
+// another call that waits for this rank: a short message is sent as soon as there is a connection. Only the
+// higher one decides which connection both use. It takes the lower one's if its own has failed, has not
+// succeeded for that time, or has not begun. Between nodes it waits a while for the lower one's after its own
+// failure before it reports the failure.
 //
 // No rank can deadlock on a peer that waits elsewhere. A rank blocks in one place only (ProgressEngine::Run),
 // where it polls this Mesh, which itself never waits. The Mesh accepts connections and answers handshakes and

@@ -100,6 +100,27 @@ TEST(SendRecv, MustAgreeOnTypeAndCount) {
               Each("rank 0 on gpu01 is in Send #2 i64[4], rank 1 on gpu02 in Recv #2 f32[10]"));
 }
 
+// The receiver is in other calls that wait for the sender, and does not connect in them.
+TEST(SendRecv, AShortMessageDoesNotWaitForItsRecv) {
+  SocketOptions options = TestOptions();
+  options.call_back_after = std::chrono::milliseconds(1);
+  options.timeouts.collective = options.timeouts.barrier = std::chrono::seconds(20);
+  for (const std::vector<int>& layout : {BlockLayout({3}), BlockLayout({1, 1, 1})}) {
+    for (const int sender : {0, 1, 2}) {
+      FakeWorld world(layout, options);
+      world.Run([sender](Communicator& c) {
+        if (c.rank() == sender) {
+          for (int peer = 0; peer < c.size(); ++peer) {
+            if (peer != sender) EXPECT_EQ(MessageOf(SendNumbers(c, peer, 3, peer)), "");
+          }
+        }
+        EXPECT_EQ(MessageOf(c.Barrier()), "");
+        if (c.rank() != sender) ExpectNumbers(c, sender, 3, c.rank());
+      });
+    }
+  }
+}
+
 // The time in which a call waits for its turn is part of its timeout.
 TEST(SendRecv, TakeNoLongerThanTheirTimeout) {
   constexpr size_t kMoreThanTheKernelTakes = 500'000;  // 4 MB
