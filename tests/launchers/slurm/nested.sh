@@ -107,6 +107,20 @@ srun_below() {
   evaluated 4
 }
 
+# It finds its own launcher, although muster once is a world of one.
+srun_below_once() {
+  fresh
+  expect 'ranks' "$(step -N1 -n2 -w gpu01 muster once -- srun --overlap -N1 -n2 -w gpu01 sh -c 'muster resolve | head -n 1' | sort)" \
+    $'rank 0 of 2, started by slurm\nrank 1 of 2, started by slurm'
+}
+
+# Each is a world of one, and no task of the step.
+launch_of_one() {
+  fresh
+  expect 'ranks' "$(step -N1 -n2 -w gpu01 muster launch -n 1 -- sh -c 'muster resolve | head -n 1' 2>/dev/null | uniq -c | xargs)" \
+    '2 rank 0 of 1, started by torch-env'
+}
+
 sbatch_below() {
   fresh
   printf '%s\n' '#!/bin/bash' "srun muster run -- ${member[*]}" "touch $dir/over" >"$dir/script"
@@ -176,6 +190,8 @@ check_nested() {
   check 'nested: muster launch below' launch_below
   check 'nested: a world of one below' none_below
   check 'nested: srun below' srun_below
+  check 'nested: srun below muster once' srun_below_once
+  check 'nested: muster launch of one rank in each task' launch_of_one
   check 'nested: sbatch below' sbatch_below
   check 'nested: mpirun of Open MPI below' mpirun_below 'mpirun.openmpi --oversubscribe' mpicc.openmpi
   check 'nested: mpirun of MPICH below' mpirun_below 'env SLURM_OVERLAP=1 mpirun.mpich' mpicc.mpich
