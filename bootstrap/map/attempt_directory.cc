@@ -135,7 +135,8 @@ void RemoveAll(int directory, const std::string& name) {
 }
 
 bool IsIn(int directory, const std::string& name) {
-  return faccessat(directory, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  struct stat status {};
+  return fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 bool LeadsTo(const std::string& path, const UniqueFd& directory) {
@@ -193,9 +194,7 @@ bool IsOfOneName(int error) {
          error == ENOTEMPTY || error == EEXIST || error == EBUSY;
 }
 
-bool MayWrite(int directory, const char* name) {
-  return faccessat(directory, name, W_OK | X_OK, AT_EACCESS) == 0;
-}
+bool MayWrite(int directory, const char* name) { return AccessAt(directory, name, W_OK | X_OK) == 0; }
 
 tl::unexpected<Error> NoResult(const std::string& path) {
   return WithHint(Fail(Code::kWorkFailed, "{} exists and is no result of a map", path),

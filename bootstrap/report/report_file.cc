@@ -8,6 +8,7 @@
 #include "bootstrap/report/report.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/open_for_writing.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::report {
 namespace {
@@ -76,7 +77,7 @@ bool IsPage(const std::string& path) { return path.ends_with(".html") || path.en
 Status CheckReportPath(const std::string& path) {
   const auto place = FindForWriting(path);
   if (!place) return CannotWrite(place.error().message);
-  if (place->replaceable && faccessat(place->directory.get(), ".", W_OK | X_OK, 0) != 0) {
+  if (place->replaceable && AccessAt(place->directory.get(), ".", W_OK | X_OK) != 0) {
     return CannotWrite(path, errno);
   }
   return {};

@@ -193,7 +193,8 @@ Result<SocketAddress> PrivateDirectory::AddressOf(std::string_view socket) const
 }
 
 bool PrivateDirectory::Has(std::string_view socket) const {
-  return faccessat(AT_FDCWD, PathOf(socket).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  struct stat status {};
+  return fstatat(AT_FDCWD, PathOf(socket).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 // A datagram socket cannot connect to a listening one, and gets the reason: the listener's queue is not

@@ -1,4 +1,5 @@
-// System calls that the oldest C library which muster runs with (glibc 2.17) has no functions for.
+// System calls that the C library has no function for (glibc 2.17, the oldest that muster runs with), or none that
+// works in every container.
 #pragma once
 
 #include <fcntl.h>
@@ -36,6 +37,12 @@ inline int RenameToNew(const char* from, const char* to) {
 // getdents64(2).
 inline ssize_t ReadDirectory(int fd, void* out, size_t bytes) {
   return syscall(SYS_getdents64, fd, out, bytes);
+}
+
+// faccessat(2), for the real user. The function of glibc 2.33 and later calls faccessat2(2) first, and returns
+// the EPERM of a container that forbids it.
+inline int AccessAt(int directory, const char* name, int mode) {
+  return static_cast<int>(syscall(SYS_faccessat, directory, name, mode));
 }
 
 // memfd_create(2).

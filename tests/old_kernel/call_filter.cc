@@ -18,7 +18,6 @@ namespace {
 // Numbers are the same on all architectures from here on. The last call of 4.18 is below it.
 constexpr uint32_t kFirstNew = 424;
 constexpr uint32_t kClone3 = 435;
-constexpr uint32_t kFaccessat2 = 439;
 constexpr uint32_t kPidfd = 3;  // P_PIDFD
 
 #if defined(__x86_64__)
@@ -74,9 +73,6 @@ const std::vector<NeverForbiddenCall>& NeverForbidden() {
   static const std::vector<NeverForbiddenCall> calls = {
       {"clone3", kClone3,
        "glibc 2.34 and later goes on to clone(2) after ENOSYS alone: pthread_create and posix_spawn fail"},
-      {"faccessat2", kFaccessat2,
-       "glibc 2.33 and later goes on to its own check after ENOSYS alone: the shell's test -r, -w and -x "
-       "fail"},
       {"statx", SYS_statx,
        "glibc goes on to fstatat(2) after ENOSYS alone: ls and stat of coreutils fail; muster does not call "
        "it"},

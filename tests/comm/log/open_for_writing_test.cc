@@ -140,7 +140,8 @@ TEST_F(OpenForWritingTest, SaysWhereAFileStandsInTheEnd) {
   ASSERT_TRUE(place);
   EXPECT_EQ(place->name, "file");
   EXPECT_TRUE(place->replaceable);
-  EXPECT_EQ(faccessat(place->directory.get(), "file", F_OK, 0), 0);
+  struct stat status {};
+  EXPECT_EQ(fstatat(place->directory.get(), "file", &status, 0), 0);
   EXPECT_TRUE(FindForWriting(folder / "absent")->replaceable);
   EXPECT_FALSE(FindForWriting("/dev/null")->replaceable);
   EXPECT_FALSE(FindForWriting("/dev/stderr")->replaceable);

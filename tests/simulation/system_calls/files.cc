@@ -213,13 +213,6 @@ int __wrap_access(const char* path, int mode) {
   return call.ReturnError(Find(call.process(), path).error);
 }
 
-int __real_faccessat(int, const char*, int, int);
-int __wrap_faccessat(int directory, const char* path, int mode, int flags) {
-  const SystemCall call;
-  if (!call) return __real_faccessat(directory, path, mode, flags);
-  return call.ReturnError(FindAt(call, directory, path).error);
-}
-
 int __real_mkdir(const char*, mode_t);
 int __wrap_mkdir(const char* path, mode_t mode) {
   const SystemCall call;

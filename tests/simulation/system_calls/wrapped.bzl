@@ -37,7 +37,6 @@ WRAPPED = [
     "access",
     "closedir",
     "dirfd",
-    "faccessat",
     "fchmod",
     "fdatasync",
     "fdopendir",
