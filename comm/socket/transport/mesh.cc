@@ -13,6 +13,7 @@
 #include "comm/net/socket.h"
 #include "comm/ops/arguments.h"
 #include "comm/socket/transport/connection.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::socket {
 namespace {
@@ -68,6 +69,14 @@ Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, std::vector<Endp
     if (reader.Finish("port") && addresses[rank].port == 0) addresses[rank].port = port;
   }
   return {};
+}
+
+// Each communicator has connections of its own, and a program may make many.
+void KeepRoomForDescriptors(int newest) {
+  constexpr size_t kAhead = 64;
+  if (!DescriptorsAreScarce(newest)) return;
+  const Status room = MakeRoomForDescriptors(static_cast<size_t>(newest) + kAhead, "the data plane");
+  if (!room) LogDebug("{}", room.error().message);
 }
 
 PeerAcceptorOptions Choosy(PeerAcceptorOptions options, std::function<bool(const LinkKey&)> wanted) {
@@ -159,8 +168,7 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
   }
   if (dial.state() == Dial::State::kConnected) {
     call_back_at_.erase(key);
-    connected_.insert(key);
-    ready_.emplace(key, dial.TakeConnection());
+    AddReady(key, dial.TakeConnection());
     return;
   }
   if (key.peer > self_.rank) {
@@ -219,9 +227,14 @@ void Mesh::OnArrival(const LinkKey& key, ProvenLink link) {
   dials_.erase(key);
   unreached_.erase(key);
   call_back_at_.erase(key);
+  AddReady(key, std::move(link));
+  arrived_ = true;
+}
+
+void Mesh::AddReady(const LinkKey& key, ProvenLink link) {
+  KeepRoomForDescriptors(link.fd.get());
   connected_.insert(key);
   ready_.emplace(key, std::move(link));
-  arrived_ = true;
 }
 
 void Mesh::SayLeft(const LinkKey& key, ProvenLink link) {

@@ -131,6 +131,7 @@ class Mesh {
   bool IsPending(const LinkKey& key) const;
   bool Wants(const LinkKey& key) const;
   void OnArrival(const LinkKey& key, ProvenLink link);
+  void AddReady(const LinkKey& key, ProvenLink link);
   static void SayLeft(const LinkKey& key, ProvenLink link);
   void TellOneWay(const LinkKey& key);
   void CallBack();
