@@ -1,7 +1,5 @@
 #include "bootstrap/resources/threads.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -44,16 +42,6 @@ std::optional<int> ThreadsOf(const config::RunThreads& wanted, const ThreadFacts
 int UsableCpus() {
   const auto cpus = CpusOf();
   return cpus ? static_cast<int>(cpus->size()) : 0;
-}
-
-int CountSharers(std::span<const pid_t> processes) {
-  const auto own = CpusOf();
-  return static_cast<int>(std::ranges::count_if(processes, [&, self = getpid()](pid_t process) {
-    if (process == self) return true;
-    const auto other = CpusOf(process);
-    if (!own || !other) return true;
-    return std::ranges::any_of(*other, [&](int cpu) { return std::ranges::binary_search(*own, cpu); });
-  }));
 }
 
 std::optional<int> ThreadsOfRank(const config::RunThreads& wanted, const Roster& roster, int rank,

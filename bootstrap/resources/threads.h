@@ -1,11 +1,8 @@
 // How many threads a program's libraries may start: OMP_NUM_THREADS.
 #pragma once
 
-#include <sys/types.h>
-
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "bootstrap/config/config.h"
@@ -27,10 +24,6 @@ std::optional<int> ThreadsOf(const config::RunThreads& wanted, const ThreadFacts
 
 // Of this process, by its affinity mask; 0: unknown.
 int UsableCpus();
-
-// How many of these processes of this node may use a CPU that this one may use. Processes whose CPUs cannot
-// be read count.
-int CountSharers(std::span<const pid_t> processes);
 
 // All of that for a rank that this process starts; `environment` is this process's.
 std::optional<int> ThreadsOfRank(const config::RunThreads& wanted, const Roster& roster, int rank,

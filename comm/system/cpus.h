@@ -12,8 +12,12 @@
 
 namespace muster {
 
-// Ascending; 0: the calling thread. Absent: they cannot be read.
-std::optional<std::vector<int>> CpusOf(pid_t process = 0);
+// Of the calling thread, ascending. Absent: they cannot be read.
+std::optional<std::vector<int>> CpusOf();
+
+// How many of these processes of this node may use a CPU that the calling thread may use. Processes whose CPUs
+// cannot be read count.
+int CountSharers(std::span<const pid_t> processes);
 
 // The calling thread, and the programs that it starts, run on these only. Error: kSystem, the kernel's reason.
 Status RunOn(std::span<const int> cpus);

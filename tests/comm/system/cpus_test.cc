@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "tests/comm/base/print_error.h"
 
@@ -47,7 +51,29 @@ TEST(CpusOf, ReadsSetsOfAnySize) {
   possible_cpus = 0;
 }
 
-TEST(CpusOf, OfNoProcessIsAbsent) { EXPECT_EQ(CpusOf(1 << 30), std::nullopt); }
+TEST(Sharers, AreThoseThatCannotBeAskedToo) {
+  const std::array<pid_t, 3> processes = {getpid(), getpid(), 1 << 30};
+  EXPECT_EQ(CountSharers(processes), 3);
+}
+
+TEST(Sharers, AreNotThoseWithOtherCpus) {
+  const auto ours = CpusOf();
+  ASSERT_TRUE(ours);
+  if (ours->size() < 2) GTEST_SKIP() << "one CPU";
+  ASSERT_TRUE(RunOn(std::span(&ours->back(), 1)));
+  // It inherits the mask and runs until it is killed.
+  const pid_t child = fork();
+  if (child == 0) {
+    while (true) pause();
+  }
+  const std::array<pid_t, 2> processes = {getpid(), child};
+  EXPECT_EQ(CountSharers(processes), 2);
+  EXPECT_TRUE(RunOn(std::span(&ours->front(), 1)));
+  EXPECT_EQ(CountSharers(processes), 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(RunOn(*ours));
+}
 
 TEST(RunOn, BindsThisThread) {
   const auto before = CpusOf();
