@@ -42,7 +42,7 @@ class SocketAddress {
   std::string ToString() const;  // "10.1.2.3:61000", "[::1]:61000", "unix:/tmp/name"
 
   friend bool operator==(const SocketAddress& a, const SocketAddress& b) {
-    return a.ToString() == b.ToString();
+    return a.port() == b.port() && a.ToString() == b.ToString();
   }
 
  private:
