@@ -111,6 +111,7 @@ void Process::End(bool by_signal) {
     if (file != nullptr) std::exchange(file, nullptr)->CloseNow();
   }
   for (File* watch : std::exchange(end_watches, {})) watch->Changed();
+  on_end();
 }
 
 }  // namespace muster::simulation

@@ -83,7 +83,8 @@ class Process {
   uint64_t most_descriptors = UINT64_MAX;  // beside its limit
   std::string log;                         // its standard error
   Account account;
-  std::set<File*> end_watches;                     // pidfds
+  std::set<File*> end_watches;  // pidfds
+  std::function<void()> on_end = [] {};
   std::map<std::string, std::string> bound_names;  // by path: the directory
 
   bool HasFreeDescriptor() const;

@@ -19,8 +19,6 @@ constexpr uint64_t kMostEvents = 3000000;  // and of each process
 constexpr uint64_t kMostOfEach = 30000;
 // A leader that searches the root on all nodes makes up to 500 attempts a second (LongestPause).
 constexpr uint64_t kMostOfSearch = 10000;  // a second
-constexpr Duration kLookAgain = std::chrono::milliseconds(1);
-
 constexpr uid_t kStranger = 2000;
 
 struct Running {
@@ -29,6 +27,14 @@ struct Running {
   std::deque<Outcome> outcomes;  // of each plan, then of duplicates
   std::string to_strangers;
 };
+
+bool IsAbsent(const Scenario& scenario, size_t number) {
+  return std::ranges::any_of(scenario.faults, [&](const Fault& fault) {
+    return fault.kind == Fault::Kind::kAbsent && static_cast<size_t>(fault.process) == number;
+  });
+}
+
+void StartNext(Running& running, size_t before);
 
 void Start(Running& running, Outcome& outcome) {
   const ProcessPlan& plan = running.scenario.processes[outcome.number];
@@ -44,26 +50,20 @@ void Start(Running& running, Outcome& outcome) {
     if (fault.kind == Fault::Kind::kFail) outcome.fails_at = static_cast<int>(fault.count);
     if (fault.kind == Fault::Kind::kWrongSecret) outcome.wrong_secret = true;
   }
+  if (!outcome.duplicate) process.on_end = [&running, &outcome] { StartNext(running, outcome.number); };
   process.Start([&running, &plan, &outcome] { RunMember(running.scenario, plan, outcome); });
 }
 
-bool IsAbsent(const Scenario& scenario, size_t number) {
-  return std::ranges::any_of(scenario.faults, [&](const Fault& fault) {
-    return fault.kind == Fault::Kind::kAbsent && static_cast<size_t>(fault.process) == number;
-  });
-}
-
-// Now, or when the process before it has ended.
-void StartWhenDue(Running& running, size_t number) {
-  const ProcessPlan& plan = running.scenario.processes[number];
-  Outcome& outcome = running.outcomes[number];
-  if (plan.after >= 0) {
-    const Process* const before = running.outcomes[static_cast<size_t>(plan.after)].process;
-    const bool over = before != nullptr && before->state == Process::State::kEnded;
-    if (!over) return running.world.After(kLookAgain, [&running, number] { StartWhenDue(running, number); });
-    return running.world.After(plan.start, [&running, &outcome] { Start(running, outcome); });
-  }
-  Start(running, outcome);
+// A shell notices the end of a process within a millisecond.
+void StartNext(Running& running, size_t before) {
+  const KernelMemory kernel;
+  const std::vector<ProcessPlan>& plans = running.scenario.processes;
+  const auto next = std::ranges::find(plans, static_cast<int>(before), &ProcessPlan::after);
+  if (next == plans.end()) return;
+  const auto number = static_cast<size_t>(next - plans.begin());
+  if (IsAbsent(running.scenario, number)) return;
+  const Time noticed = std::chrono::ceil<std::chrono::milliseconds>(running.world.now());
+  running.world.At(noticed + next->start, [&running, number] { Start(running, running.outcomes[number]); });
 }
 
 void StartDuplicate(Running& running, size_t number) {
@@ -216,9 +216,8 @@ Verdict RunScenario(const Scenario& scenario, bool with_log) {
   for (int node = 0; node < scenario.nodes; ++node) running.world.AddNode(fmt::format("n{}", node));
   for (size_t i = 0; i < scenario.processes.size(); ++i) {
     running.outcomes[i].number = i;
-    if (IsAbsent(scenario, i)) continue;
-    const Time start = scenario.processes[i].after < 0 ? scenario.processes[i].start : Time{};
-    running.world.At(start, [&running, i] { StartWhenDue(running, i); });
+    if (IsAbsent(scenario, i) || scenario.processes[i].after >= 0) continue;
+    running.world.At(scenario.processes[i].start, [&running, i] { Start(running, running.outcomes[i]); });
   }
   for (const Fault& fault : scenario.faults)
     running.world.At(fault.at, [&running, &fault] { Inflict(running, fault); });

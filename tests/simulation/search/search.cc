@@ -55,6 +55,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     3007671,  // of the simulation: a leader was stopped, and the root did not answer other ranks of its node
     3031217,  // a leader was killed after the root had the ranks behind it, which it had not accepted: they waited for the root
     3050899,  // the same, with several ranks a node
+    5004943,  // of the simulation: with 314 processes that wait for others, its own checks of these were more events than a run may have
     5014847,  // as 2001634, whose kill is earlier than the roster since hellos go up later
     7090777,  // a leader was killed while its group left: ranks that had left closed their connections, and waited 12 s
     7526197,  // a leader was killed before it had passed the roster on: the rank below it waited for the end of its own group, then for
