@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <string>
 
 #include "comm/system/system_calls.h"
 
@@ -28,7 +27,9 @@ Result<UniqueFd> Sealed(UniqueFd fd, size_t bytes) {
   return fd;
 }
 
-UniqueFd Unnamed(const std::string& directory) {
+}  // namespace
+
+UniqueFd MakeUnnamedFile(const std::string& directory) {
   constexpr int kNew = O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC;
   UniqueFd fd(open(directory.c_str(), kNew, S_IRUSR | S_IWUSR));
   if (fd) return fd;
@@ -39,14 +40,12 @@ UniqueFd Unnamed(const std::string& directory) {
   return fd;
 }
 
-}  // namespace
-
 Result<UniqueFd> MakeAnonymousFile(size_t bytes) {
   UniqueFd memory = CreateMemoryFile("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (memory) return Sealed(std::move(memory), bytes);
   std::string problems = "memfd_create: " + ErrnoText(errno);
   for (const char* directory : kDirectories) {
-    UniqueFd file = Unnamed(directory);
+    UniqueFd file = MakeUnnamedFile(directory);
     if (file && fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return file;
     problems += fmt::format("; {} bytes in {}: {}", bytes, directory, ErrnoText(errno));
   }

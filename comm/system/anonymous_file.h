@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
@@ -15,6 +16,9 @@ namespace muster {
 // under a reader. Another file has all its bytes allocated, so that a full file system is an error here and
 // no SIGBUS later. Error: kSystem.
 Result<UniqueFd> MakeAnonymousFile(size_t bytes);
+
+// In that directory, empty: it grows as it is written. Invalid, with errno: it cannot be made.
+UniqueFd MakeUnnamedFile(const std::string& directory);
 
 // True if a received descriptor is such a file of that size; one that is no memfd must be of this user.
 bool IsAnonymousFile(int fd, size_t bytes);

@@ -1,5 +1,6 @@
 #include "tests/old_kernel/call_filter.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -19,6 +20,7 @@ namespace {
 constexpr uint32_t kFirstNew = 424;
 constexpr uint32_t kClone3 = 435;
 constexpr uint32_t kPidfd = 3;  // P_PIDFD
+constexpr uint32_t kUnnamedFile = O_TMPFILE & ~O_DIRECTORY;
 
 #if defined(__x86_64__)
 constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
@@ -63,7 +65,13 @@ std::vector<sock_filter> MakeFilter(Missing missing) {
   add({SkipUnless(BPF_JGE, kFirstNew, 1), Refuse(error)});
   // The low half of the first argument, which is all of an idtype_t.
   add({SkipUnless(BPF_JEQ, SYS_waitid, 3), Load(offsetof(seccomp_data, args)), SkipUnless(BPF_JEQ, kPidfd, 1),
-       Refuse(EINVAL), Return(SECCOMP_RET_ALLOW)});
+       Refuse(EINVAL)});
+  if (missing == Missing::kForbidden) {
+    add({Load(offsetof(seccomp_data, nr)), SkipUnless(BPF_JEQ, SYS_openat, 3),
+         Load(offsetof(seccomp_data, args) + 2 * sizeof(uint64_t)), SkipUnless(BPF_JSET, kUnnamedFile, 1),
+         Refuse(EOPNOTSUPP)});
+  }
+  add({Return(SECCOMP_RET_ALLOW)});
   return filter;
 }
 

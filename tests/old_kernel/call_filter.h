@@ -13,7 +13,8 @@ enum class Missing {
 
 // Every system call that Linux has added since 4.18 (all numbers from 424 on), and these older ones that
 // containers forbid: memfd_create, statx, process_vm_readv, process_vm_writev, copy_file_range, preadv2 and
-// pwritev2. waitid(P_PIDFD) answers EINVAL. With kForbidden the calls of NeverForbidden answer ENOSYS.
+// pwritev2. waitid(P_PIDFD) answers EINVAL. With kForbidden the calls of NeverForbidden answer ENOSYS, and O_TMPFILE
+// answers EOPNOTSUPP, as in an older overlayfs.
 //
 // Returns 0 or errno. It cannot be undone.
 int RemoveNewCalls(Missing missing);

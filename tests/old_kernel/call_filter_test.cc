@@ -1,5 +1,6 @@
 #include "tests/old_kernel/call_filter.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -68,10 +69,18 @@ TEST(CallFilter, AnswersAsAnOldKernelOrAsAContainerThatForbids) {
     EXPECT_EQ(UnderFilter(missing, WaitForPidfd), EINVAL);
 }
 
+// The root directory of a container.
+TEST(CallFilter, OfAContainerHasNoFilesThatNeverHadAName) {
+  const auto unnamed = [] { return ErrorOf(open("/dev/shm", O_TMPFILE | O_RDWR, 0600)); };
+  EXPECT_EQ(UnderFilter(Missing::kForbidden, unnamed), EOPNOTSUPP);
+  EXPECT_EQ(UnderFilter(Missing::kUnknown, unnamed), 0);
+}
+
 TEST(CallFilter, LeavesTheRest) {
   for (const Missing missing : {Missing::kUnknown, Missing::kForbidden}) {
     EXPECT_EQ(UnderFilter(missing, StartThread), 0);
     EXPECT_EQ(UnderFilter(missing, WaitForAnyChild), ECHILD);
+    EXPECT_EQ(UnderFilter(missing, [] { return ErrorOf(open("/", O_DIRECTORY | O_RDONLY)); }), 0);
   }
 }
 

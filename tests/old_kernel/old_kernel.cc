@@ -26,7 +26,7 @@ void PrintHelp() {
       "Refused: every call that was added after 4.18 (clone3, close_range, epoll_pwait2, faccessat2,\n"
       "openat2, pidfd_getfd, pidfd_open, pidfd_send_signal, ...), and these older ones:\n"
       "{}.\n"
-      "waitid(P_PIDFD) answers EINVAL.\n"
+      "waitid(P_PIDFD) answers EINVAL; with eperm, O_TMPFILE answers EOPNOTSUPP, as an older overlayfs.\n"
       "\n"
       "Never EPERM, because the C library does not survive it; these answer ENOSYS in both profiles:\n",
       muster::OlderCalls());

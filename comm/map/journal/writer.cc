@@ -1,6 +1,5 @@
 #include "comm/map/journal/writer.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "comm/map/journal/directory.h"
 #include "comm/map/journal/format.h"
 #include "comm/map/journal/reader.h"
+#include "comm/system/anonymous_file.h"
 #include "comm/system/system_calls.h"
 
 namespace muster::map {
@@ -175,12 +175,12 @@ JournalAppender::OnDone TakenBy(const std::shared_ptr<Journal>& journal) {
   };
 }
 
-// It grows as it is written, unlike those of comm/system/anonymous_file.h.
+// It grows as it is written, unlike MakeAnonymousFile's.
 Result<UniqueFd> MakeFileWithoutName() {
   UniqueFd fd = CreateMemoryFile("muster journal", MFD_CLOEXEC);
   const std::string problem = ErrnoText(errno);
   // The filters of some containers do not support that call.
-  if (!fd) fd.Reset(open("/tmp", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!fd) fd = MakeUnnamedFile("/tmp");
   if (fd) return fd;
   return Fail(Code::kSystem, "cannot have a file in memory: memfd_create: {}; in /tmp: {}", problem,
               ErrnoText(errno));
