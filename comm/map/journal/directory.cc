@@ -114,7 +114,7 @@ Result<UniqueFd> JournalDirectory::OpenSegment(uint32_t term) const {
   if (fstat(fd.get(), &file) != 0 || fstat(fd_.get(), &holder) != 0)
     return Refused("open", FileOf(term), errno);
   if (!S_ISREG(file.st_mode)) return Fail(Code::kSystem, "{} is no plain file", FileOf(term));
-  if ((holder.st_mode & S_IWOTH) != 0 && OwnershipOf(file.st_uid, OwnerHere()) == Ownership::kOther) {
+  if ((holder.st_mode & S_IWOTH) != 0 && OwnershipOf(file.st_uid, OwnerHere()) != Ownership::kOwn) {
     return WithHint(Fail(Code::kSystem, "{} belongs to uid {}, and every user may write the directory",
                          FileOf(term), file.st_uid),
                     "chmod o-w " + path_);
