@@ -112,8 +112,9 @@ void Session::OnEventsBeforeStart() {
 void Session::Read() {
   const ssize_t count = recv(fd_.get(), host_.received.data(), host_.received.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count < 0) {
-    return Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(errno))});
+  if (count < 0 || (count == 0 && send_error_ != 0)) {
+    const int error = count < 0 ? errno : send_error_;
+    return Close({Code::kSystem, fmt::format("the connection broke: {}", ErrnoText(error))});
   }
   if (count == 0) {
     return Close({Code::kSystem, input_.empty() ? "" : "the connection ended in the middle of a request"});
@@ -206,11 +207,16 @@ void Session::Flush() {
 // The number of bytes sent. One call: a fast reader of a long answer must not delay other clients.
 size_t Session::SendSome(ByteView bytes) {
   if (bytes.empty()) return 0;
+  if (send_error_ != 0) return bytes.size();
   const ssize_t count =
       send(fd_.get(), bytes.data(), std::min(bytes.size(), kSentAtOnce), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count >= 0) return static_cast<size_t>(count);
-  // A broken connection is noticed when it is read, after the client's last message.
-  return errno == EAGAIN || errno == EINTR ? 0 : bytes.size();
+  if (errno == EAGAIN || errno == EINTR) return 0;
+  // The client would take what follows for the bytes that are lost. The end is noticed when the connection is read, after
+  // the client's last message.
+  send_error_ = errno;
+  shutdown(fd_.get(), SHUT_RDWR);
+  return bytes.size();
 }
 
 Status Session::CountBuffers() {

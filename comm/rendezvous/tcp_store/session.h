@@ -84,6 +84,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Bytes input_;  // from the first byte of a request on
   Bytes output_;
   size_t output_sent_ = 0;
+  int send_error_ = 0;  // answers are lost: nothing more is sent
   uint64_t counted_ = 0;
   uint32_t interest_ = 0;
   bool validated_ = false;
