@@ -106,17 +106,19 @@ Status NcclCommunicator::Usable() const {
 }
 
 Result<std::unique_lock<std::recursive_mutex>> NcclCommunicator::TakeTurn(std::string_view operation,
-                                                                          Duration patience) {
+                                                                          const CallOptions& options,
+                                                                          Deadline deadline) {
   const NcclCore& core = *shared_.core;
   std::unique_lock turn(turn_, std::defer_lock);
   const auto ask = [&] { return turn.try_lock() ? NcclResult::kSuccess : NcclResult::kInProgress; };
-  const NcclResult taken = Settle(ask, DeadlineOf(patience), core.group.failure_fd());
+  const NcclResult taken = Settle(ask, deadline, core.group.failure_fd());
   if (taken == NcclResult::kSuccess) return turn;
   MUSTER_CHECK(Usable());
   return Break(
       {Code::kDeadline,
        fmt::format("{}: another thread of {} was in a call or between BeginGroup and EndGroup for {}",
-                   operation, DescribeRank(core.group.roster(), core.group.rank()), FormatDuration(patience)),
+                   operation, DescribeRank(core.group.roster(), core.group.rank()),
+                   FormatDuration(TimeoutOf(options))),
        "call EndGroup in the thread that called BeginGroup, after an error as well"});
 }
 
@@ -158,24 +160,26 @@ Status NcclCommunicator::RunCollective(const OperationRequest& request, const Co
   MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
   MUSTER_TRY(const std::unique_lock alone, EnterAlone(request.operation, collective_));
-  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), TimeoutOf(options)));
+  const Deadline deadline = DeadlineOf(TimeoutOf(options));
+  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), options, deadline));
   Call call = CallOf(request.operation, elements);
   call.sequence = ++sequence_;
-  return Queue(call, std::nullopt, request, options);
+  return Queue(call, std::nullopt, request, options, deadline);
 }
 
 Status NcclCommunicator::RunPair(const OperationRequest& request, const ConstBuffer& elements,
                                  const CallOptions& options) {
   MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
-  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), TimeoutOf(options)));
+  const Deadline deadline = DeadlineOf(TimeoutOf(options));
+  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), options, deadline));
   Call call = CallOf(request.operation, elements);
   call.sequence = ++pair_sequence_[{request.operation, request.root}];
-  return Queue(call, world_ranks_[static_cast<size_t>(request.root)], request, options);
+  return Queue(call, world_ranks_[static_cast<size_t>(request.root)], request, options, deadline);
 }
 
 Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const OperationRequest& request,
-                               const CallOptions& options) {
+                               const CallOptions& options, Deadline deadline) {
   NcclCore& core = *shared_.core;
   // Nothing moves, on no rank.
   if (call.count == 0) return {};
@@ -187,7 +191,6 @@ Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const 
     CudaResult health = CudaResult::kSuccess;
     live_->operations()->Sweep(&health);
   }
-  const Deadline deadline = DeadlineOf(timeout);
   Queued queued;
   queued.ticket = live_->operations()->Begin(numbered, deadline, timeout, peer);
   queued.deadline = deadline;
@@ -254,7 +257,7 @@ Status NcclCommunicator::BeginGroup() {
   const CountedCall counted(calls_);
   if (closed_) return Closed("BeginGroup");
   MUSTER_CHECK(Usable());
-  MUSTER_TRY(std::unique_lock turn, TakeTurn("BeginGroup", TimeoutOf({})));
+  MUSTER_TRY(std::unique_lock turn, TakeTurn("BeginGroup", {}, DeadlineOf(TimeoutOf({}))));
   if (grouping_) return Fail(Code::kUsage, "BeginGroup: a group has begun already");
   grouping_ = true;
   turn.release();

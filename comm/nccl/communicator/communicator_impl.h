@@ -59,7 +59,7 @@ class NcclCommunicator final : public Communicator {
                        const CallOptions& options);
   Status RunPair(const OperationRequest& request, const ConstBuffer& elements, const CallOptions& options);
   Status Queue(const Call& call, std::optional<int> peer, const OperationRequest& request,
-               const CallOptions& options);
+               const CallOptions& options, Deadline deadline);
   // All of them as one.
   Status LaunchAll(std::vector<Queued> queued);
   // NCCL has accepted or refused the launch of `queued`: notifies the watchdog.
@@ -69,8 +69,9 @@ class NcclCommunicator final : public Communicator {
   Error GpuError(CudaResult result) const;
 
   Status Usable() const;
-  // BLOCKS while another thread has the turn, at most `patience`: then the group fails.
-  Result<std::unique_lock<std::recursive_mutex>> TakeTurn(std::string_view operation, Duration patience);
+  // BLOCKS while another thread has the turn, until `deadline` (the one of `options`); then the group fails.
+  Result<std::unique_lock<std::recursive_mutex>> TakeTurn(std::string_view operation,
+                                                          const CallOptions& options, Deadline deadline);
   tl::unexpected<Error> Break(const Error& error) const;
   struct Members {
     std::vector<int> world_ranks;

@@ -31,9 +31,9 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key
   MUSTER_CHECK(CheckTimeout(Operation::kSplit, options));
   MUSTER_CHECK(Usable());
   MUSTER_TRY(const std::unique_lock alone, EnterAlone(Operation::kSplit, collective_));
-  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(Operation::kSplit), TimeoutOf(options)));
-  if (grouping_) return Fail(Code::kUsage, "Split: not between BeginGroup and EndGroup");
   Deadline deadline = DeadlineOf(TimeoutOf(options));
+  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(Operation::kSplit), options, deadline));
+  if (grouping_) return Fail(Code::kUsage, "Split: not between BeginGroup and EndGroup");
   const auto what_is_left = [&] {
     // Always more than 0: otherwise the call fails with kUsage.
     return CallOptions{std::max(deadline.Remaining(), kShortest), nullptr};
@@ -43,8 +43,9 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Split(int color, int key
     MUSTER_CHECK(Synchronize(what_is_left()));
   } else {
     // Earlier operations have their own deadlines.
+    const Duration left = deadline.Remaining();
     MUSTER_CHECK(Synchronize({}));
-    deadline = DeadlineOf(shared_.core->settings.timeouts.collective);
+    deadline = DeadlineOf(left);
   }
   MUSTER_TRY(std::unique_ptr<Communicator> host, host_->Split(color, key, what_is_left()));
   Members members;

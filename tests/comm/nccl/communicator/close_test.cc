@@ -6,7 +6,9 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include "tests/comm/nccl/nccl_world.h"
@@ -150,6 +152,39 @@ TEST(NcclGroups, ThatDoNotEndLeaveNoOtherThreadWaiting) {
             "BeginGroup: another thread of rank 0 on gpu01 was in a call or between BeginGroup and EndGroup "
             "for 100ms");
   EXPECT_EQ(world.state().failure()->code, Code::kDeadline);
+}
+
+// A call of rank 0 that waits for another thread's group for most of its timeout, and then for rank 1, which never comes:
+// it has one deadline for both.
+void ExpectOneDeadline(const std::function<Status(NcclWorld&, const CallOptions&)>& call) {
+  constexpr Duration kTimeout = seconds(3);
+  NcclWorld world(socket::BlockLayout({2}), NcclWorld::Through::kNothing);
+  std::optional<GroupOfAnotherThread> other(std::in_place, world.at(0));
+  const auto began = Clock::now();
+  std::thread caller([&] { EXPECT_EQ(call(world, {.timeout = kTimeout}).error().code, Code::kDeadline); });
+  std::this_thread::sleep_until(began + kTimeout * 7 / 8);
+  other.reset();
+  caller.join();
+  EXPECT_LT(Clock::now() - began, kTimeout * 3 / 2);
+}
+
+TEST(NcclGroups, OfAnotherThreadCountForTheDeadlineOfARecv) {
+  ExpectOneDeadline([](NcclWorld& world, CallOptions options) -> Status {
+    void* memory = nullptr;
+    CudaStream stream = nullptr;
+    EXPECT_EQ(world.cuda(0).Allocate(&memory, sizeof(float)), CudaResult::kSuccess);
+    EXPECT_EQ(world.cuda(0).CreateStream(&stream), CudaResult::kSuccess);
+    options.stream = stream;
+    MUSTER_CHECK(world.at(0).Recv({memory, 1, DataType::kF32, Memory::kDevice}, 1, options));
+    return world.at(0).Synchronize();
+  });
+}
+
+TEST(NcclGroups, OfAnotherThreadCountForTheDeadlineOfASplit) {
+  ExpectOneDeadline([](NcclWorld& world, const CallOptions& options) -> Status {
+    MUSTER_CHECK(world.at(0).Split(0, 0, options));
+    return {};
+  });
 }
 
 // It waits for the other thread's group until the whole group has failed.
