@@ -67,6 +67,7 @@ RejectionLog::RejectionLog(std::string subject)
     : subject_(std::move(subject)), minute_(Minute::OfProcess()) {}
 
 void RejectionLog::Add(LogLevel level, LogFields fields, std::string_view message, Clock::time_point now) {
+  if (level == LogLevel::kDebug && !LogEnabled(level)) return;
   if (minute_->Take(subject_, now) && LogEnabled(level)) LogLine(level, "stranger", fields, message);
 }
 

@@ -30,7 +30,8 @@ class RejectionLog {
   RejectionLog(const RejectionLog&) = delete;
   RejectionLog& operator=(const RejectionLog&) = delete;
 
-  // Logs `message` as the event "stranger", or counts it.
+  // Logs `message` as the event "stranger", or counts it. kDebug: the end of a connection whose peer may be a member; not
+  // even counted at other levels of the log.
   void Add(LogLevel level, LogFields fields, std::string_view message, Clock::time_point now = Clock::now());
   void Add(LogLevel level, std::initializer_list<LogField> fields, std::string_view message,
            Clock::time_point now = Clock::now()) {

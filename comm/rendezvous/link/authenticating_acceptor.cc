@@ -201,7 +201,8 @@ void AuthenticatingAcceptor::OnClosed(Id id, const Error& error) {
   const bool answered = entry.heard && entry.first.empty();
   if (!answered && !AsText(entry.first).starts_with(auth::kHandshakeMagic))
     return TurnAway(id, error.message.empty() ? "it closed the connection" : error.message);
-  LogDebug("{} gave up an attempt to connect", entry.peer.ToString());
+  const std::string name = entry.peer.ToString();
+  rejections_.Add(LogLevel::kDebug, {{"peer", name}}, fmt::format("{} gave up an attempt to connect", name));
   Remove(id);
 }
 

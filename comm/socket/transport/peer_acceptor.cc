@@ -200,14 +200,11 @@ void PeerAcceptor::Finish(Newcomer* newcomer) {
 }
 
 void PeerAcceptor::Dismiss(Newcomer* newcomer, const std::string& reason) {
-  // A peer that used another address, or has its answer already, closes the connection in the normal course.
-  const bool member = newcomer->handshake.greeted() && newcomer->handshake.reason().empty();
-  const std::string text = fmt::format("closed a data connection from {}: {}", newcomer->address, reason);
-  if (member) {
-    LogDebug("{}", text);
-  } else {
-    rejections_.Add(LogLevel::kWarning, {{"peer", newcomer->address}, {"reason", reason}}, text);
-  }
+  // A member that used another address, or has its answer already, closes the connection in the normal course.
+  const bool may_be_member = newcomer->handshake.greeted() && newcomer->handshake.reason().empty();
+  rejections_.Add(may_be_member ? LogLevel::kDebug : LogLevel::kWarning,
+                  {{"peer", newcomer->address}, {"reason", reason}},
+                  fmt::format("closed a data connection from {}: {}", newcomer->address, reason));
   Forget(newcomer);
 }
 

@@ -128,6 +128,20 @@ TEST_F(AuthenticatingAcceptorTest, AnAttemptThatALeaderGivesUpIsNoStranger) {
   EXPECT_THAT(log.Text(), testing::Not(HasSubstr("rejected")));
 }
 
+TEST_F(AuthenticatingAcceptorTest, ManyAttemptsThatAreGivenUpDoNotFillTheLog) {
+  for (const auto& [level, lines] : {std::pair(LogLevel::kDebug, RejectionLog::kLoggedPerMinute + 1),
+                                     std::pair(LogLevel::kInfo, uint64_t{0})}) {
+    const LogCapture log(level);
+    Open();
+    for (int i = 0; i < 30; ++i) {
+      ConnectAs(std::string_view("\7\0\0\0MUSTER\1", 11));
+      loop.Settle();
+    }
+    listener.reset();
+    EXPECT_EQ(std::ranges::count(log.Text(), '\n'), lines) << log.Text();
+  }
+}
+
 TEST_F(AuthenticatingAcceptorTest, ManyStrangersDoNotFillTheLog) {
   const LogCapture log;
   Open();

@@ -151,6 +151,27 @@ TEST_F(PeerAcceptorTest, AGreetingAloneKeepsNobodyOut) {
   EXPECT_TRUE(MemberGetsIn());
 }
 
+TEST_F(PeerAcceptorTest, ManyGreetingsDoNotFillTheLog) {
+  for (const auto& [level, lines] : {std::pair(LogLevel::kDebug, RejectionLog::kLoggedPerMinute + 1),
+                                     std::pair(LogLevel::kInfo, uint64_t{0})}) {
+    const LogCapture log(level);
+    Start();
+    for (int i = 0; i < 30; ++i) {
+      UniqueFd stranger = Connect();
+      ConnectorHandshake greeting(member, {1, Purpose::kCollective, 0});
+      EXPECT_EQ(greeting.Start(stranger.get()), Shake::kDone);
+      const auto before = OpenDescriptors();
+      Serve();
+      EXPECT_EQ(OpenDescriptors(), before + 1);
+      stranger.Reset();
+      Serve();
+      EXPECT_EQ(OpenDescriptors(), before - 1);
+    }
+    acceptor.reset();
+    EXPECT_EQ(std::ranges::count(log.Text(), '\n'), lines) << log.Text();
+  }
+}
+
 TEST_F(PeerAcceptorTest, StrangersDoNotTakeTheLastDescriptors) {
   Start();
   const net::OtherProcess stranger([this] { return ConnectAndStay(100); });
