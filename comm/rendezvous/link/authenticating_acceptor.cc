@@ -157,10 +157,12 @@ void AuthenticatingAcceptor::GiveUp(Id id, const std::string& reason) {
   TurnAway(id, reason);
 }
 
-// While the own prover works on other peers' proofs, this peer waits without a limit.
+// The loop serves some of the connections before its timers, so a message may wait. While the own prover works on other
+// peers' proofs, or the first message waits for its turn, this peer waits without a limit.
 void AuthenticatingAcceptor::OnHandshakeTimeout(Id id, bool own_prover) {
   const std::string limit = FormatDuration(params_.handshake_timeout);
-  if (!own_prover) return TurnAway(id, fmt::format("it did not prove its identity within {}", limit));
+  if (!own_prover) return GiveUp(id, fmt::format("it did not prove its identity within {}", limit));
+  if (!half_open_.at(id).first.empty()) return;
   if (Clock::now() - prover_answered_ < params_.handshake_timeout) return;
   last_refusal_ =
       fmt::format("{}: auth {} of {} itself did not answer within {}", half_open_.at(id).peer.ToString(),

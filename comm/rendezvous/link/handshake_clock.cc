@@ -1,6 +1,5 @@
 #include "comm/rendezvous/link/handshake_clock.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace muster::rendezvous {
@@ -13,7 +12,8 @@ HandshakeClock::HandshakeClock(net::EventLoop& loop, Duration limit, OnExpired o
 void HandshakeClock::SetOwnTurn(bool own) {
   if (own_ == own) return;
   const auto now = Clock::now();
-  if (own) left_ = std::max(Duration::zero(), left_ - (now - since_));
+  if (own) left_ -= now - since_;
+  if (left_ <= Duration::zero()) left_ = limit_;
   own_ = own;
   since_ = now;
   Start(own ? limit_ : left_);

@@ -1,6 +1,7 @@
 // The remaining time in which the other end of a handshake may prove itself. Only the peer's time counts: the
 // clock stops while this side's own prover is busy, because other connections may be before it in the
-// prover's queue.
+// prover's queue. A message that is read after the limit may have come before it, while the loop did not run (a stopped or
+// suspended process): the peer then has the whole limit again. A handshake has a few messages, so it ends.
 //
 // Runs on one EventLoop.
 #pragma once

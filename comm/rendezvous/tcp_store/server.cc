@@ -116,9 +116,12 @@ void Server::Admit(ClientId id, const Member& member) {
   UpdatePaused();
 }
 
+// The loop serves some of the connections before its timers, so a greeting may wait.
 void Server::Expire(ClientId id) {
-  CloseClient(id,
-              {Code::kDeadline, fmt::format("it sent nothing for {}", FormatSeconds(options_.handshake))});
+  const std::shared_ptr<Session> session = sessions_.at(id).session;
+  session->ReadGreeting();
+  if (session->greeted()) return;
+  session->Close({Code::kDeadline, fmt::format("it sent nothing for {}", FormatSeconds(options_.handshake))});
 }
 
 void Server::CloseClient(ClientId id, const Error& reason) {

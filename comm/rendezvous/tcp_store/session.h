@@ -48,6 +48,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Reads the greeting, and no byte more; then only watches whether the client closes it. Error: kSystem; it
   // is not closed then.
   Status AwaitGreeting();
+  // Until it is greeted(): reads what has come of the greeting.
+  void ReadGreeting();
   // Serves the client, which is of this program and rank. `keys` must outlive the session, or until it is
   // closed.
   void Start(ProgramKeys& keys, int rank);
@@ -57,12 +59,12 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close(const Error& reason);
 
   bool open() const { return static_cast<bool>(fd_); }
+  bool greeted() const { return validated_; }
   const net::SocketAddress& peer() const { return peer_; }
 
  private:
   void OnEvents(uint32_t events);
   void OnEventsBeforeStart();
-  void ReadGreeting();
   Error DescribeStranger();
   void Read();
   void Resume();

@@ -256,6 +256,32 @@ TEST_F(AuthenticatingAcceptorTest, ASlowStrangerDelaysNobody) {
   EXPECT_FALSE(IsClosed(slow));
 }
 
+// More of them than a round of the loop serves. It accepts all, at two ports, and then does not run for longer than the limit.
+TEST_F(AuthenticatingAcceptorTest, HellosThatCameWhileTheLoopDidNotRunAreAnswered) {
+  const LogCapture log;
+  Open(milliseconds(1));
+  const auto second = listener->Open(loopback, {net::FreePort(), net::FreePort()});
+  ASSERT_TRUE(second);
+  std::vector<UniqueFd> members;
+  for (const uint16_t to : {port, *second}) {
+    port = to;
+    for (int i = 0; i < 50; ++i) {
+      members.push_back(ConnectFrom("127.0.0.1"));
+      SendHello(members.back());
+    }
+  }
+  loop->RunOnce(Deadline::After(Duration::zero()));
+  const Deadline limit = Deadline::After(milliseconds(1));
+  while (!limit.Expired()) usleep(1000);
+  loop->RunOnce(Deadline::After(Duration::zero()));
+  EXPECT_EQ(std::ranges::count_if(members, [this](const UniqueFd& fd) { return IsClosed(fd); }), 0);
+  const auto is_answered = [](const UniqueFd& fd) {
+    char byte = 0;
+    return recv(fd.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+  };
+  EXPECT_TRUE(loop.Until([&] { return std::ranges::all_of(members, is_answered); })) << log.Text();
+}
+
 // Never answers, like a munged that hangs.
 class HangingProver final : public auth::Prover {
  public:

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <memory>
 #include <vector>
@@ -14,6 +15,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 class HandshakeClockTest : public testing::Test {
  protected:
@@ -53,6 +55,22 @@ TEST_F(HandshakeClockTest, ThePeersTurnsAddUp) {
     clock->SetOwnTurn(true);
     clock->SetOwnTurn(false);
   }
+  EXPECT_THAT(expired, ElementsAre(false));
+}
+
+// The loop did not run, so a message that came in time is read too late. The peer could not send its next one before.
+TEST_F(HandshakeClockTest, AMessageThatIsReadTooLateLeavesThePeerTheWholeLimit) {
+  Start(milliseconds(20));
+  const Deadline limit = Deadline::After(milliseconds(20));
+  while (!limit.Expired()) usleep(1000);
+  bool half_over = false;
+  loop->After(milliseconds(10), [&] {
+    half_over = true;
+    EXPECT_THAT(expired, IsEmpty());
+  });
+  clock->SetOwnTurn(true);
+  clock->SetOwnTurn(false);
+  ASSERT_TRUE(loop.Until([&] { return half_over && !expired.empty(); }));
   EXPECT_THAT(expired, ElementsAre(false));
 }
 

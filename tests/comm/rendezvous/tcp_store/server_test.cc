@@ -151,6 +151,24 @@ TEST_F(ServerTest, WhoSaysNothingIsClosed) {
   client.ExpectNumber(0);
 }
 
+// More of them than a round of the loop serves, which does not run for longer than the limit.
+TEST_F(ServerTest, GreetingsThatCameWhileTheLoopDidNotRunAreRead) {
+  constexpr Duration kLimit = std::chrono::milliseconds(200);
+  Start({.handshake = kLimit});
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(*net::StartConnect(server->address()));
+  for (int round = 0; round < 2; ++round) loop->RunOnce(Deadline::After(Duration::zero()));
+  const size_t accepted = server->clients();
+  ASSERT_GT(accepted, 64U);
+  const Deadline limit = Deadline::After(kLimit);
+  Bytes greeting;
+  Encode({Operation::kValidate, {}, kValidationNumber}, greeting);
+  for (const UniqueFd& client : clients) send(client.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+  while (!limit.Expired()) usleep(1000);
+  loop->RunOnce(Deadline::After(Duration::zero()));
+  EXPECT_EQ(server->clients(), accepted);
+}
+
 // The kernel's buffers and the store's are full: the store waits, and serves the others.
 TEST_F(ServerTest, WhoDoesNotReadDelaysNobody) {
   Start();
