@@ -134,7 +134,13 @@ void PlanMaps(Scenario& scenario) {
       const bool in_memory = scenario.launches.back().follows < 0 && random.Chance(0.3);
       if (!in_memory) launch.map.journal = "/shared/journal of " + launch.key;
     }
-    if (random.Chance(0.7)) launch.rounds = 0;
+    // The programs of a launch that is started again are the same: ranks of both may meet.
+    const bool maps_alone = random.Chance(0.7);
+    if (launch.follows >= 0) {
+      launch.rounds = scenario.launches[static_cast<size_t>(launch.follows)].rounds;
+    } else if (maps_alone) {
+      launch.rounds = 0;
+    }
     // A root that retires ends the maps.
     launch.leave_within = Duration::zero();
   }

@@ -39,6 +39,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     600130,  // of the simulation: a rank was started twice, and two groups of one launch had different ends of their maps
     830680,  // a leader was killed while the group formed: the next one of its node stayed 10 s for a rank that had ended
     1000002,  // a leader was killed after its own leave message: two sentences in one group
+    1000274,  // of the simulation: ranks of a launch met those of its next start, which had another number of rounds
     1001528,  // the root was killed before all had come: they waited for it, and blamed rank 0
     1001832,  // the same; its followers had left without a message to their peers
     1101149,  // a leader was killed: the root counted the rank behind it twice, and did not stay for one to come
