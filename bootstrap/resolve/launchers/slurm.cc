@@ -225,6 +225,10 @@ Result<Candidate> ReadForced(const Environment& environment) {
   return candidate;
 }
 
+Absent LeftOver(std::string_view why) {
+  return {fmt::format("the step variables are left over from another step: {}", why), true};
+}
+
 Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   if (SlurmIsRewritten(environment.All())) return Rewritten(environment);
   auto not_a_task = NotATask(environment);
@@ -233,11 +237,13 @@ Probed ProbeSlurm(const Environment& environment, const ProbeContext& context) {
   if (context.forced && stripped && CanForce(environment)) return ToProbed(ReadForced(environment));
   if (not_a_task) return *std::move(not_a_task);
   if (stripped) return Stripped(environment);
+  // First: mpiexec mixes the variables of two steps, which need not fit together.
+  if (const auto other = WhyNotBelow(environment)) return LeftOver(*other);
   Result<Candidate> candidate = Read(environment, kVariables);
   if (!candidate) return Malformed{std::move(candidate).error()};
   const auto why = WhyNotThisStep(environment, candidate->tuple);
   if (!why) return Malformed{why.error()};
-  if (*why) return Absent{fmt::format("the step variables are left over from another step: {}", **why), true};
+  if (*why) return LeftOver(**why);
   const auto batch_script = WhyMaybeABatchScript(environment, candidate->tuple);
   if (!context.forced && batch_script) {
     return Absent{fmt::format("{}, and no slurmstepd is visible above this process: the step variables may "

@@ -71,6 +71,8 @@ Result<std::optional<std::string>> WhyNotTheseCounts(const Environment& environm
   return std::nullopt;
 }
 
+}  // namespace
+
 std::optional<std::string> WhyNotBelow(const Environment& environment) {
   if (!environment.live() || environment.process()->slurm_step.empty()) return std::nullopt;
   const std::string& above = environment.process()->slurm_step;
@@ -84,10 +86,7 @@ std::optional<std::string> WhyNotBelow(const Environment& environment) {
                      SlurmJobId(environment).value_or("?"), environment.Get("SLURM_STEP_ID").value_or("?"));
 }
 
-}  // namespace
-
 Result<std::optional<std::string>> WhyNotThisStep(const Environment& environment, const RankTuple& tuple) {
-  if (auto why = WhyNotBelow(environment)) return why;
   MUSTER_TRY(auto nodes, WhyNotTheseNodes(environment));
   if (nodes) return nodes;
   return WhyNotTheseCounts(environment, tuple);
