@@ -87,8 +87,7 @@ std::string NearestSlurmStep(Ancestry& ancestry) {
     const auto pid = ancestry.At(distance);
     const auto command_line =
         pid ? ReadAll(fmt::format("/proc/{}/cmdline", *pid), kLongestEnvironment) : std::nullopt;
-    // Not hidden by hidepid or a PID namespace.
-    if (!command_line) return SlurmStepOfCgroup(ReadProcFile("/proc/self/cgroup").value_or(""));
+    if (!command_line) return {};
     if (std::string step = SlurmStepOfCommandLine(*command_line); !step.empty()) return step;
   }
 }

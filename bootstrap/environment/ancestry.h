@@ -23,9 +23,8 @@ class Ancestry {
   std::vector<pid_t> known_;
 };
 
-// "13.0" "13.batch" "13.interactive" "13.extern": of the nearest slurmstepd among them, else of this process's control
-// group; empty: none seen. Slurmstepd names itself "slurmstepd: [JOB.STEP]", "[JOB.STEP+COMPONENT]" in `srun A : B`, and
-// "[JOB.extern stepmgr]".
+// "13.0" "13.batch" "13.interactive" "13.extern": of the nearest slurmstepd among them; empty: none seen. Slurmstepd names
+// itself "slurmstepd: [JOB.STEP]", "[JOB.STEP+COMPONENT]" in `srun A : B`, and "[JOB.extern stepmgr]".
 std::string NearestSlurmStep(Ancestry& ancestry);
 std::string SlurmStepOfCommandLine(std::string_view command_line);
 // "0::/system.slice/slurmstepd.scope/job_13/step_batch/user/task_0": by Slurm's cgroup plugins, v1 and v2. "?.batch" if

@@ -52,6 +52,14 @@ std::shared_ptr<const Environment> StartOf(const Environment& environment, std::
   return start ? std::make_shared<const Environment>(*std::move(start)) : nullptr;
 }
 
+std::optional<bool> IsBelowSupervisor(const Environment& environment, Ancestry& ancestry,
+                                      bool sees_slurmstepd) {
+  const auto pid = environment.GetCount("MUSTER_SUPERVISOR_PID");
+  if (!pid || !*pid) return std::nullopt;
+  if (ancestry.Has(**pid)) return true;
+  return sees_slurmstepd ? std::optional(false) : std::nullopt;
+}
+
 tl::unexpected<Error> BadLine(std::string_view name, size_t number, std::string_view why) {
   return WithHint(Fail(Code::kBadEnvironment, "{}:{}: {}", name, number, why),
                   "write one NAME=VALUE a line, or save values of several lines with env -0");
@@ -112,12 +120,13 @@ Environment Environment::OfThisProcess() {
   if (environment.Has("SLURM_JOB_ID") || environment.Has("MUSTER_SUPERVISOR_PID")) {
     Ancestry ancestry;
     process.slurm_step = NearestSlurmStep(ancestry);
+    process.below_supervisor = IsBelowSupervisor(environment, ancestry, !process.slurm_step.empty());
     process.slurm_task = StartOf(environment, "SLURM_TASK_PID", ancestry);
     process.supervisor = StartOf(environment, "MUSTER_SUPERVISOR_PID", ancestry);
-  } else {
-    // env -i, or a container, may have removed the variables. One file; a walk over all ancestors costs more.
-    process.slurm_step = SlurmStepOfCgroup(ReadProcFile("/proc/self/cgroup").value_or(""));
   }
+  // Also without SLURM_JOB_ID, which env -i or a container may have removed: one file.
+  if (process.slurm_step.empty())
+    process.slurm_step = SlurmStepOfCgroup(ReadProcFile("/proc/self/cgroup").value_or(""));
   return environment.AsProcess(std::move(process));
 }
 

@@ -50,6 +50,8 @@ class Environment {
     std::string host_name;
     std::string slurm_step;  // "13.0" "13.batch" "?.batch": of the nearest slurmstepd above; empty: none seen
     pid_t pmi_server = 0;  // the process at the other end of PMI_FD (Hydra's proxy on this node); 0: unknown
+    // Whether MUSTER_SUPERVISOR_PID names an ancestor. Absent: not all ancestors up to a slurmstepd are visible.
+    std::optional<bool> below_supervisor;
     // The environment with which the process named by SLURM_TASK_PID or MUSTER_SUPERVISOR_PID was started, if
     // it is an ancestor of this one: proves which launcher was there first. Else null.
     std::shared_ptr<const Environment> slurm_task;

@@ -61,6 +61,7 @@ std::string BaseOf(std::string_view control) {
 // "slurm:13.0:0", and what the task of a batch script was started with.
 bool IsOfAnotherJob(const Environment& environment, std::string_view key,
                     const std::optional<Allocation>& allocation) {
+  if (environment.live() && environment.process()->below_supervisor == false) return true;
   if (IsOfAnotherBatchJob(environment)) return true;
   if (IsOlderThanTheTask(Launchers().With(LauncherRole::kSupervisor), environment)) return true;
   return allocation && key.starts_with(allocation->manager + ":") &&

@@ -44,10 +44,12 @@ Result<Candidate> Read(const Environment& environment) {
   return candidate;
 }
 
-bool IsBelowSupervisor(const Environment& environment) {
-  const Environment::Process& process = *environment.process();
-  const auto supervisor = environment.GetCount("MUSTER_SUPERVISOR_PID");
-  return process.supervisor != nullptr || (supervisor && *supervisor == process.parent);
+// It has inherited the variables from one of its programs, and Slurm started it: in a job that the program has submitted, or
+// by way of mpiexec in a step of the same job. On the same node the supervisor answers.
+bool IsStartedElsewhere(const Environment& environment) {
+  if (!environment.live()) return false;
+  const std::optional<bool> below = environment.process()->below_supervisor;
+  return below ? !*below : IsOfAnotherBatchJob(environment);
 }
 
 Probed ProbeMuster(const Environment& environment, const ProbeContext& context) {
@@ -63,11 +65,9 @@ Probed ProbeMuster(const Environment& environment, const ProbeContext& context) 
                     *control),
         true};
   }
-  // The job that a program has submitted may run on the same node, where that program's supervisor answers.
-  if (environment.live() && IsOfAnotherBatchJob(environment) && !IsBelowSupervisor(environment)) {
-    return Absent{
-        "MUSTER_CONTROL is of another batch job: left over from the muster run that submitted this one",
-        true};
+  if (IsStartedElsewhere(environment)) {
+    return Absent{"MUSTER_SUPERVISOR_PID has not started this process: left over from another muster run",
+                  true};
   }
   return ToProbed(Read(environment));
 }

@@ -132,7 +132,8 @@ TEST(Environment, SeesWhatItsAncestorStartedWith) {
               const auto& process = *environment.process();
               return environment.Has("ADDED_LATER") && process.supervisor != nullptr &&
                      process.supervisor->Has("PATH") && !process.supervisor->Has("ADDED_LATER") &&
-                     process.slurm_task == nullptr && !process.supervisor->live();
+                     process.slurm_task == nullptr && !process.supervisor->live() &&
+                     process.below_supervisor == true;
             }),
             0);
 }
@@ -143,7 +144,7 @@ TEST(Environment, AsksNobodyWhereNobodyIsNamed) {
               ::unsetenv("MUSTER_SUPERVISOR_PID");
               const auto process = *Environment::OfThisProcess().process();
               return process.supervisor == nullptr && process.slurm_task == nullptr &&
-                     process.slurm_step.empty() && process.pmi_server == 0;
+                     !process.below_supervisor && process.slurm_step.empty() && process.pmi_server == 0;
             }),
             0);
 }

@@ -302,11 +302,32 @@ TEST(LiveProcess, OfAnotherBatchJobIsNoProgramOfASupervisorThatAnswers) {
   EXPECT_EQ(one.tuple.world_size, 1);
   EXPECT_EQ(VerdictOn("muster", one.considered), "leak");
   EXPECT_EQ(VerdictOn("torch-env", one.considered), "leak");
-  // A program of that supervisor that has set SLURM_JOB_ID, and its child.
-  EXPECT_EQ(MustResolve(script.AsProcess(Live(501, 500))).tuple.launcher, "muster");
-  auto child = Live(502, 501);
-  child.supervisor = Started("HOME=/h\n");
-  EXPECT_EQ(MustResolve(script.AsProcess(child)).tuple.launcher, "muster");
+  // A program of that supervisor that has set SLURM_JOB_ID.
+  auto below = Live(502, 501);
+  below.below_supervisor = true;
+  EXPECT_EQ(MustResolve(script.AsProcess(below)).tuple.launcher, "muster");
+}
+
+// A program of muster run calls mpiexec, which starts its proxies with srun, also on the node of that program.
+TEST(LiveProcess, BelowMpiexecOfAProgramIsNoRankOfTheSupervisor) {
+  auto process = Live(900, 800);
+  process.slurm_step = "9.2";
+  process.below_supervisor = false;
+  const std::string program = OneTaskANode(2, 0) + Muster(0, 2, 0, 1, 0, 2) + Bare(0, 2, 0);
+  const Resolution rank = MustResolve(Env(program + Hydra(0, 2, 0, 1)).AsProcess(process));
+  EXPECT_EQ(rank.tuple.launcher, "hydra");
+  EXPECT_EQ(rank.tuple.master, std::nullopt);
+  EXPECT_EQ(MustResolve(Env(program + Hydra(1, 4, 1, 2)).AsProcess(process)).tuple.rank, 1);
+  EXPECT_EQ(MustRefuse(Env(BatchScript() + Muster(0, 2, 0, 1, 0, 2)).AsProcess(process)).error.code,
+            Code::kNotLaunched);
+}
+
+// srun -n1 mpiexec -n 4: on the second node the rank is of the proxies' step, and the size of mpiexec's.
+TEST(LiveProcess, BelowMpiexecHasTheVariablesOfTwoSteps) {
+  auto process = Live(900, 800);
+  process.slurm_step = "9.2";
+  const Environment mixed = Changed(Env(OneTaskANode(1, 0) + Hydra(2, 4, 0, 2)), {{"SLURM_PROCID", "1"}});
+  EXPECT_EQ(MustResolve(mixed.AsProcess(process)).tuple.launcher, "hydra");
 }
 
 // No variable of MPICH or DeepSpeed differs in each launch: a launch in the script may have the same numbers.

@@ -142,6 +142,21 @@ mpirun_below() {
   expect_output 'output' 'sum 1 of 2' in_rank 1 1 "$1 -n 2 $dir/sum"
 }
 
+# mpiexec starts its proxies as a step of their own, also on its own node. As many ranks as those of the muster run around it.
+ranks_of_mpiexec_below() {
+  fresh
+  step -N2 -n2 -w 'gpu[01-02]' muster run -- sh -c '[ "$RANK" = 0 ] || exec sh -c "while [ ! -e $1/done ]; do sleep 0.1; done"
+    TOLD="- -" SLURM_OVERLAP=1 mpirun.mpich -n 2 -ppn 1 "$2" "$1"; code=$?; touch "$1/done"; exit $code' sh "$dir" "$here/as_rank"
+  expect_resolved hydra 2
+  evaluated 2
+}
+
+# On the second node the proxy has a part of the variables of the step of mpiexec.
+mpiexec_in_a_step() {
+  as_ranks hydra 4 ctl salloc --quiet -N2 -n4 -w 'gpu[01-02]' \
+    env TOLD='- -' SLURM_OVERLAP=1 srun --overlap -N1 -n1 -w gpu01 mpirun.mpich -n 4 -ppn 2
+}
+
 ranks_of_mpirun_below() {
   fresh
   in_rank 1 1 "TOLD='- -' mpirun.openmpi --oversubscribe -n 3 $here/as_rank $dir"
@@ -196,6 +211,8 @@ check_nested() {
   check 'nested: mpirun of Open MPI below' mpirun_below 'mpirun.openmpi --oversubscribe' mpicc.openmpi
   check 'nested: mpirun of MPICH below' mpirun_below 'env SLURM_OVERLAP=1 mpirun.mpich' mpicc.mpich
   check 'nested: muster below mpirun of Open MPI below' ranks_of_mpirun_below
+  check 'nested: muster below mpirun of MPICH below, on two nodes' ranks_of_mpiexec_below
+  check 'nested: muster below mpirun of MPICH in a step of one task' mpiexec_in_a_step
   check 'nested: MPI_Init below' mpi_init_below
   check 'nested: under mpirun of Open MPI' under_mpirun mpirun.openmpi OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_RANK
   check 'nested: under mpirun of MPICH' under_mpirun mpirun.mpich MPI_LOCALRANKID PMI_RANK
