@@ -9,6 +9,7 @@
 #include "comm/ops/arguments.h"
 #include "comm/ops/group_failure.h"
 #include "comm/roster.h"
+#include "comm/system/descriptor_room.h"
 
 namespace muster::socket {
 namespace {
@@ -55,9 +56,10 @@ Status PeerFailures::OnClosed(int peer, Connection& connection) {
 void PeerFailures::OnNotConnected(int peer, const LinkFailure& failure) {
   if (failure.refused && !failure.apart) return OnLeft(peer);
   Lose(peer,
-       {Code::kPeerLost,
+       {failure.lacked_descriptors ? Code::kSystem : Code::kPeerLost,
         fmt::format("{} cannot connect to {} for {}: {}{}", Own(), Subject(peer), Describe(call_),
-                    failure.tried, failure.apart ? "; that rank has not connected either" : "")},
+                    failure.tried, failure.apart ? "; that rank has not connected either" : ""),
+        failure.lacked_descriptors ? DescriptorLimitHint() : ""},
        failure.refused && call_.operation == Operation::kRecv);
 }
 

@@ -90,6 +90,7 @@ void Dial::StartAttempt(size_t index) {
   Result<UniqueFd> fd = net::StartConnect(attempt.address, &error_number);
   if (!fd) {
     if (error_number != ECONNREFUSED) refused_ = false;
+    lacked_descriptors_ = lacked_descriptors_ || error_number == EMFILE || error_number == ENFILE;
     // Its owner is about to make it.
     retry_ = retry_ || error_number == ENOENT;
     // A Unix socket with a full queue returns EAGAIN instead of waiting.

@@ -55,6 +55,8 @@ class Dial {
   std::string Tried() const;
   // kFailed: no process listens at any address. Without an address: `gone`.
   bool refused() const { return refused_; }
+  // kFailed: this process, or its node, had no descriptor for it.
+  bool lacked_descriptors() const { return lacked_descriptors_; }
 
  private:
   struct Attempt {
@@ -105,6 +107,7 @@ class Dial {
   Deadline queue_by_ = Deadline::Never();
   bool proving_ = false;  // one attempt is past its reply
   bool refused_;
+  bool lacked_descriptors_ = false;
   std::vector<std::string> tried_;  // of the stages before
   ProvenLink connected_;
 };

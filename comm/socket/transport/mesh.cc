@@ -182,14 +182,15 @@ void Mesh::Settle(const LinkKey& key, Dial& dial) {
   const bool nowhere = tried.empty();
   if (nowhere) tried = WhyNowhere(key.peer);
   if (SharesNode(key.peer)) {
-    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused()});
+    failed_.emplace(key, LinkFailure{std::move(tried), dial.refused(), false, dial.lacked_descriptors()});
     return;
   }
   // From another node "refused" may come from a firewall, but more often the peer has gone.
   Clock::time_point final_at = Clock::now() + options_.called_back_within;
   if (!dial.refused() && !nowhere) final_at = std::max(final_at, dial.began() + options_.connect);
   unreached_.emplace(key,
-                     Unreached{LinkFailure{std::move(tried), dial.refused(), true}, Deadline::At(final_at)});
+                     Unreached{LinkFailure{std::move(tried), dial.refused(), true, dial.lacked_descriptors()},
+                               Deadline::At(final_at)});
 }
 
 // The lower rank of a pair that waits for the higher one.

@@ -57,6 +57,7 @@ struct LinkFailure {
   std::string tried;     // addresses and reasons
   bool refused = false;  // no process listens: the peer has ended, or between two nodes a firewall refuses
   bool apart = false;    // between two nodes: the peer has not connected to this rank either
+  bool lacked_descriptors = false;  // as Dial
 };
 
 struct LinkState {

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "tests/comm/net/descriptor_limit.h"
 #include "tests/comm/socket/failure_checks.h"
 
 namespace muster::socket {
@@ -138,6 +139,27 @@ TEST(LostGroup, EndsEveryWaitAtOnce) {
     }
     EXPECT_EQ(c.Barrier().error(), cause);
   });
+}
+
+// Rank 2 has had no connection to rank 0, which is well.
+TEST(Descriptors, TheirLackIsNoLossOfThePeer) {
+  SocketOptions options = Impatient();
+  options.shared_memory = false;
+  options.timeouts.collective = std::chrono::seconds(20);
+  FakeWorld world(BlockLayout({3}), options);
+  EXPECT_THAT(world.Messages([](Communicator& c) { return c.Barrier(); }), Each(""));
+  const std::vector<int64_t> mine(1);
+  std::vector<int64_t> all(3);
+  const net::DescriptorLimit few(0);
+  const std::vector<UniqueFd> taken = net::TakeAllDescriptors();
+  const Status status =
+      world.at(2).AllGather(HostBuffer(std::span<const int64_t>(mine)), HostBuffer(std::span(all)));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message,
+              testing::MatchesRegex("rank 2 on gpu01 cannot connect to rank 0 on gpu01 for AllGather #2 "
+                                    "i64\\[1\\]: .*Too many open files.*"));
+  EXPECT_EQ(status.error().code, Code::kSystem);
+  EXPECT_EQ(status.error().hint, "raise the limit on open files: ulimit -Sn");
 }
 
 TEST(Leave, NamesWhoLeftTooEarly) {
