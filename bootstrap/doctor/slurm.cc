@@ -2,6 +2,7 @@
 
 #include "bootstrap/doctor/findings.h"
 #include "bootstrap/process/captured.h"
+#include "bootstrap/process/exec_child.h"
 #include "bootstrap/slurm/helper_files.h"
 #include "comm/base/parse.h"
 
@@ -14,7 +15,7 @@ Result<std::string> VersionOfSrun(const std::vector<std::string>& variables, Dea
   MUSTER_TRY(
       const std::string text,
       process::Capture(
-          {"srun", slurm::AbsoluteCandidates("srun", variables), {"--version"}, variables, kLongestAnswer},
+          {"srun", process::AbsoluteCandidates("srun", variables), {"--version"}, variables, kLongestAnswer},
           deadline));
   return std::string(Trim(text));
 }

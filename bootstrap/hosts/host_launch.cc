@@ -102,6 +102,7 @@ Status HostLaunch::Start(int node) {
   process::ChildOptions options;
   options.command = plan_.ssh;
   options.command.insert(options.command.end(), {machine.host, std::string(RemoteCommand())});
+  options.absolute = true;
   options.environment = plan_.environment;
   options.pipe_stderr = false;
   options.stdin_end = read_end.get();

@@ -82,7 +82,8 @@ tl::expected<std::unique_ptr<Child>, StartFailure> Child::Start(const ChildOptio
     if (!made) return tl::unexpected(std::move(made).error());
     err = *std::move(made);
   }
-  const ExecRequest request{ExecCandidates(options.command.front(), options.environment),
+  const auto& candidates = options.absolute ? AbsoluteCandidates : ExecCandidates;
+  const ExecRequest request{candidates(options.command.front(), options.environment),
                             options.command,
                             options.environment,
                             options.directory,

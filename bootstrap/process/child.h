@@ -27,6 +27,7 @@ namespace muster::process {
 
 struct ChildOptions {
   std::vector<std::string> command;      // argv; command[0] is searched as in ExecCandidates
+  bool absolute = false;                 // on: as in AbsoluteCandidates
   std::vector<std::string> environment;  // NAME=VALUE, all of it
   std::optional<std::string> directory;  // absent: this process's
   // Off if the program must stay in the terminal's foreground group (ctrl-C, reading from the terminal); then

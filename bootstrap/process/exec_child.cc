@@ -132,6 +132,14 @@ std::vector<std::string> ExecCandidates(std::string_view name, const std::vector
   return candidates;
 }
 
+std::vector<std::string> AbsoluteCandidates(std::string_view name,
+                                            const std::vector<std::string>& environment) {
+  std::vector<std::string> candidates = ExecCandidates(name, environment);
+  if (name.find('/') == std::string_view::npos)
+    std::erase_if(candidates, [](const std::string& file) { return !file.starts_with('/'); });
+  return candidates;
+}
+
 ExecOutcome ExecChild(const ExecRequest& request) {
   char shell[] = "/bin/sh";
   ExecPlan plan{request,

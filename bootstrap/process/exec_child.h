@@ -17,6 +17,11 @@ namespace muster::process {
 // An empty name gives nothing.
 std::vector<std::string> ExecCandidates(std::string_view name, const std::vector<std::string>& environment);
 
+// For a program that muster itself needs: not in the working directory or below it (an empty entry, "."), because
+// another user may have put something there.
+std::vector<std::string> AbsoluteCandidates(std::string_view name,
+                                            const std::vector<std::string>& environment);
+
 struct ExecRequest {
   std::vector<std::string> candidates;                  // files to try in order
   std::vector<std::string> arguments;                   // argv, not empty

@@ -81,7 +81,7 @@ ToolOutput RunTool(const std::vector<std::string>& command, std::string_view pat
   const std::string& name = command.front();
   // Tools do not use the job's environment.
   return CaptureTool({name,
-                      ExecCandidates(name, {fmt::format("PATH={}", path.empty() ? kPath : path)}),
+                      AbsoluteCandidates(name, {fmt::format("PATH={}", path.empty() ? kPath : path)}),
                       {command.begin() + 1, command.end()},
                       {fmt::format("PATH={}", kPath), "LC_ALL=C"},
                       kLongestOutput},

@@ -18,19 +18,10 @@ std::vector<std::string> VariablesForHelper(const Environment& environment) {
   return variables;
 }
 
-std::vector<std::string> AbsoluteCandidates(std::string_view name,
-                                            const std::vector<std::string>& variables) {
-  std::vector<std::string> candidates = process::ExecCandidates(name, variables);
-  std::erase_if(candidates, [](const std::string& file) { return !file.starts_with('/'); });
-  return candidates;
-}
-
 std::vector<std::string> HelperFiles(const std::optional<std::string>& asked,
                                      const std::vector<std::string>& variables) {
   constexpr std::string_view kHelper = "muster-slurm";
-  const bool is_path = asked && asked->find('/') != std::string::npos;
-  if (is_path) return {*asked};
-  if (asked) return AbsoluteCandidates(*asked, variables);
+  if (asked) return process::AbsoluteCandidates(*asked, variables);
   std::vector<std::string> candidates;
   std::array<char, PATH_MAX> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
@@ -38,7 +29,7 @@ std::vector<std::string> HelperFiles(const std::optional<std::string>& asked,
   if (const size_t slash = path.rfind('/'); slash != std::string_view::npos) {
     candidates.push_back(fmt::format("{}/{}", path.substr(0, slash), kHelper));
   }
-  for (std::string& candidate : AbsoluteCandidates(kHelper, variables))
+  for (std::string& candidate : process::AbsoluteCandidates(kHelper, variables))
     candidates.push_back(std::move(candidate));
   return candidates;
 }

@@ -50,6 +50,22 @@ TEST_F(HostLaunchTest, TellsEachMachineItsNumberAndTheSecret) {
   EXPECT_EQ(Read("beta"), common + " --node-rank 1 --until-stdin-closes -- prog it's a b\n");
 }
 
+// Another user may have put something there. A path is the user's own choice.
+TEST_F(HostLaunchTest, SshIsNotSearchedInTheWorkingDirectory) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  folder.Write("ssh-here", "#!/bin/sh\n");
+  std::filesystem::permissions("ssh-here", std::filesystem::perms::all);
+  plan.environment = {"PATH=:.:/usr/bin:/bin"};
+  plan.ssh = {"ssh-here"};
+  const auto searched = HostLaunch(plan).Run();
+  EXPECT_THAT(searched ? "started" : searched.error().message,
+              testing::StartsWith("cannot start \"ssh-here\": No such file or directory"));
+  plan.ssh = {"./ssh-here"};
+  EXPECT_EQ(HostLaunch(plan).Run(), 0);
+  std::filesystem::current_path(before);
+}
+
 // csh expands "!" within quotes and ends a line that has no closing quote, fish has \\ there.
 TEST_F(HostLaunchTest, SendsACommandThatEveryShellTakes) {
   const std::string_view command = RemoteCommand();

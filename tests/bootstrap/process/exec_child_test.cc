@@ -23,5 +23,10 @@ TEST(ExecCandidates, LooksThroughThePathOfTheProgram) {
 
 TEST(ExecCandidates, HasNoneForNothing) { EXPECT_THAT(ExecCandidates("", {"PATH=/a"}), IsEmpty()); }
 
+TEST(AbsoluteCandidates, AreOutsideOfTheWorkingDirectory) {
+  EXPECT_THAT(AbsoluteCandidates("x", {"PATH=:/a:.:b:/c"}), ElementsAre("/a/x", "/c/x"));
+  EXPECT_THAT(AbsoluteCandidates("./x", {"PATH=/a"}), ElementsAre("./x")) << "as the user has written it";
+}
+
 }  // namespace
 }  // namespace muster::process

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "comm/system/process_end.h"
+#include "tests/comm/base/folder.h"
 
 namespace muster::process {
 namespace {
@@ -28,6 +29,21 @@ TEST(RunTool, GivesWhatItPrints) {
 TEST(RunTool, IsSearchedInThePathThatIsGiven) {
   EXPECT_FALSE(RunTool({"sh", "-c", "true"}, "/proc:/sys", Deadline::After(seconds(20))).started);
   EXPECT_TRUE(RunTool({"sh", "-c", "true"}, "/proc:/bin", Deadline::After(seconds(20))).started);
+}
+
+// Another user may have put something there.
+TEST(RunTool, IsNotSearchedInTheWorkingDirectory) {
+  const Folder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  std::filesystem::create_directory("below");
+  for (const char* name : {"eu-stack", "below/eu-stack"}) {
+    folder.Write(name, "#!/bin/sh\necho planted\n");
+    std::filesystem::permissions(name, std::filesystem::perms::all);
+  }
+  for (const char* path : {":/proc", ".:/proc", "below:/proc"})
+    EXPECT_EQ(RunTool({"eu-stack"}, path, Deadline::After(seconds(20))).output, "") << path;
+  std::filesystem::current_path(before);
 }
 
 TEST(RunTool, WhatIsNotInstalledIsNotStarted) {
