@@ -291,10 +291,11 @@ std::optional<Failure> ControlPlane::LoseUnformed(const Hello& hello, const Proc
   return failure() ? *failure() : RefusalOf(lost);
 }
 
-// A map goes on without them.
+// A map goes on without them. A rank whose leader had been stopped has a connection of its own.
 void ControlPlane::LoseRanks(const std::vector<int>& ranks, const Failure& failure) {
   std::vector<int> lost;
-  std::ranges::copy_if(ranks, std::back_inserter(lost), [this](int rank) { return !HasLeft(rank); });
+  std::ranges::copy_if(ranks, std::back_inserter(lost),
+                       [this](int rank) { return !HasLeft(rank) && !leaving_.protocol().IsBelow(rank); });
   lost_to_maps_.insert(lost.begin(), lost.end());
   maps_.Lose({lost, failure.error.message, true});
   leaving_.Take(lost);

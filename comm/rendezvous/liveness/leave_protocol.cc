@@ -67,13 +67,17 @@ LeaveProtocol::End LeaveProtocol::MayEnd(bool has_upstream) const {
   return children_.empty() ? End::kNow : End::kWhenChildrenAreGone;
 }
 
+bool LeaveProtocol::IsBelow(int rank) const {
+  return std::ranges::any_of(
+      std::ranges::equal_range(child_of_rank_, rank, {}, &std::pair<int, Source>::first),
+      [this](const auto& entry) { return children_.contains(entry.second); });
+}
+
 // A leader has no information on leaving ranks of its node that are connected to the root.
 bool LeaveProtocol::KnowsOf(int rank) const {
   if (rank < 0 || rank >= roster_.size()) return false;
   if (is_root_ || roster_.NodeOf(rank) != roster_.NodeOf(own_ranks_.front())) return true;
-  return std::ranges::count(own_ranks_, rank) > 0 ||
-         std::ranges::any_of(
-             children_, [rank](const auto& child) { return std::ranges::count(child.second, rank) > 0; });
+  return std::ranges::count(own_ranks_, rank) > 0 || IsBelow(rank);
 }
 
 std::optional<Error> LeaveProtocol::FindAtWork(int rank) const {

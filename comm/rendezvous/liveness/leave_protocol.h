@@ -48,6 +48,8 @@ class LeaveProtocol {
   const std::set<int>& left() const { return left_; }
   // The connection from below that leads to the rank; kSelf: none.
   Source ChildOf(int rank) const;
+  // Such a connection has not ended.
+  bool IsBelow(int rank) const;
   bool HasLeft(int rank) const { return left_.contains(rank); }
   bool AllHaveLeft(const std::vector<int>& ranks) const;
   // Why a new process cannot be this rank: the rank is at work. Absent if it has left, or is not known here.

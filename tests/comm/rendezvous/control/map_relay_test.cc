@@ -232,5 +232,39 @@ TEST_F(MapRelayTest, AnotherRanksNameIsNotBelieved) {
   EXPECT_THAT(GrantedTo(1), ElementsAre());
 }
 
+// Rank 2 has connected to the root while the leader of its node, rank 1, was stopped. This leader has sent the hello of rank 2 as well.
+TEST(MapOfASilentLeader, GoesOnWithARankThatIsConnectedToTheRoot) {
+  net::TestLoop loop;
+  net::TestLoop stopped;
+  std::vector<JoinRequest> requests = MakeRequests({"a", "b", "b", "c"});
+  for (JoinRequest& request : requests) request.leader_patience = std::chrono::milliseconds(10);
+  TestRank root(*loop, requests[0]);
+  auto leader = std::make_unique<TestRank>(*stopped, requests[1]);
+  TestRank follower(*loop, requests[2]);
+  TestRank late(*loop, requests[3]);
+  const auto together = [&](const std::function<bool()>& done) {
+    const Deadline deadline = Deadline::After(std::chrono::seconds(10));
+    while (!done() && !deadline.Expired()) {
+      loop->RunOnce(Deadline::After(std::chrono::milliseconds(1)));
+      stopped->RunOnce(Deadline::After(std::chrono::milliseconds(1)));
+    }
+    return done();
+  };
+  root.Start();
+  leader->Start();
+  ASSERT_TRUE(together([&] { return root.Arrived(1) && leader->accepted(); }));
+  follower.Start();
+  ASSERT_TRUE(loop.Until([&] { return root.Arrived(2) && follower.accepted(); }));
+  stopped.Settle();
+  late.Start();
+  ASSERT_TRUE(together([&] { return root.formed() && leader->formed() && follower.formed(); }));
+  root.plane().SendToMaps(0, map::Encode(0, map::Join{{1, {}, {}, "test"}, {}}));
+  ASSERT_TRUE(loop.Until([&] { return root.plane().tolerates_losses(); }));
+  leader.reset();
+  ASSERT_TRUE(loop.Until([&] { return root.plane().HasLeft(1); }));
+  EXPECT_FALSE(root.plane().HasLeft(2));
+  EXPECT_EQ(follower.released, 0);
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
