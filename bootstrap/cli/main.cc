@@ -84,6 +84,7 @@ Result<std::vector<std::string>> WordsOf(const CLI::App& command, int at, int ar
     const Environment environment = Environment::OfThisProcess();
     MUSTER_TRY(words, TranslateHabits(own, words, environment.Get("PATH").value_or("")));
   }
+  words = DivideEmptyValues(own, std::move(words));
   MUSTER_CHECK(CheckDashes(own, words));
   if (command.get_option_no_throw(kProgramArgument) != nullptr) words = MarkProgram(own, std::move(words));
   words.insert(words.begin(), argv + 1, argv + at + 1);

@@ -32,6 +32,17 @@ Status CheckDashes(const OwnOptions& own, const std::vector<std::string>& words)
   return {};
 }
 
+std::vector<std::string> DivideEmptyValues(const OwnOptions& own, std::vector<std::string> words) {
+  for (size_t at = 0; at < words.size() && IsOption(words[at]) && words[at] != "--"; ++at) {
+    const bool empty = words[at].ends_with('=');
+    const std::string name = words[at].substr(0, words[at].size() - (empty ? 1 : 0));
+    if (!own.takes_value(name).value_or(false)) continue;
+    words[at++] = name;
+    if (empty) words.emplace(words.begin() + static_cast<ptrdiff_t>(at));
+  }
+  return words;
+}
+
 std::vector<std::string> MarkProgram(const OwnOptions& own, std::vector<std::string> words) {
   size_t at = 0;
   while (at < words.size() && IsOption(words[at]) && words[at] != "--") {

@@ -15,6 +15,9 @@ namespace muster::cli {
 // Error: kUsage.
 Status CheckDashes(const OwnOptions& own, const std::vector<std::string>& words);
 
+// "--log-dir=" as "--log-dir" and an empty word: for CLI11 it is an option that lacks its value.
+std::vector<std::string> DivideEmptyValues(const OwnOptions& own, std::vector<std::string> words);
+
 // `words`: those after the command's name. Without the words of the program if an option in front of `--` lacks its
 // value.
 std::vector<std::string> MarkProgram(const OwnOptions& own, std::vector<std::string> words);

@@ -287,6 +287,13 @@ TEST(Command, RepeatedOptionsAreNotDivided) {
               HasSubstr("no file matches [a,b] "));
 }
 
+TEST(Command, AnOptionWithAnEmptyValueTakesNoOtherWord) {
+  EXPECT_EQ(RunMuster("run --launcher none --report= sh -c 'exit 3'").status, 3);
+  EXPECT_THAT(RunMuster("run --launcher none --set= -- true").err,
+              HasSubstr("--set \"\": the value is missing"));
+  EXPECT_THAT(RunMuster("store --listen= --json").out, HasSubstr(" is no address"));
+}
+
 TEST(Command, UnknownFlagsAndCommandsAreUsageErrors) {
   for (const char* arguments :
        {"", "runn", "run --colour -- true", "launch -- true", "launch -n 0 -- true", "launch -n x -- true"}) {

@@ -38,6 +38,18 @@ TEST(MarkProgram, LeavesTheProgramOutIfAnOptionLacksItsValue) {
   EXPECT_THAT(Marked({"-n", "2", "--set", "--", "prog"}), ElementsAre("-n", "2", "--set"));
 }
 
+TEST(DivideEmptyValues, AnEmptyValueIsAWord) {
+  const auto divided = [](Words words) {
+    const auto takes_value = [](const std::string& name) { return std::optional(name == "--set"); };
+    return DivideEmptyValues({"run", takes_value}, std::move(words));
+  };
+  EXPECT_THAT(divided({"--set=", "--set=a=", "--label=", "--", "--set="}),
+              ElementsAre("--set", "", "--set=a=", "--label=", "--", "--set="));
+  EXPECT_THAT(divided({"--set", "--set=", "--set=", "prog", "--set="}),
+              ElementsAre("--set", "--set=", "--set", "", "prog", "--set="));
+  EXPECT_THAT(divided({"--set"}), ElementsAre("--set"));
+}
+
 std::string Dashed(const Words& words) {
   const auto takes_value = [](const std::string& name) { return std::optional(name == "--set"); };
   const Status checked = CheckDashes({"launch", takes_value}, words);
