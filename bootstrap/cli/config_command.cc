@@ -4,6 +4,7 @@
 #include "bootstrap/config/explain.h"
 #include "bootstrap/process/standard_streams.h"
 #include "bootstrap/resolve/launchers/launchers.h"
+#include "comm/log/log.h"
 
 namespace muster::cli {
 namespace {
@@ -26,6 +27,7 @@ Result<int> ShowConfiguration(const SharedFlags& shared, const ConfigFlags& flag
   MUSTER_TRY(const join::StartOptions asked, StartOptionsFrom(shared));
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
   MUSTER_CHECK(resolve::Launchers().CheckName(effective.config.launcher));
+  for (const std::string& warning : effective.warnings) LogWarning("{}", warning);
   MUSTER_CHECK(process::Print(flags.json ? config::ToJson(effective, flags.explain)
                                          : config::ToYaml(effective, flags.explain)));
   return 0;

@@ -410,6 +410,13 @@ TEST(Secret, IsFreshAndSixtyFourDigits) {
   EXPECT_EQ(first.status, 0);
   EXPECT_THAT(first.out, MatchesRegex("[0-9a-f]+\n"));
   EXPECT_EQ(first.out.size(), 65U);
+TEST(Config, NamesAVariableThatResemblesASetting) {
+  const Outcome outcome = RunMuster("config --explain", "MUSTER_RUN_LABL=1");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("MUSTER_RUN_LABL is not a setting of muster; did you mean MUSTER_RUN_LABEL?"));
+}
+
   EXPECT_NE(first.out, second.out);
 }
 
