@@ -1,4 +1,7 @@
 // muster launch: local ranks without a launcher, on this machine or on several.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "bootstrap/cli/commands.h"
@@ -34,6 +37,13 @@ muster launch -n 4 -c configs/train.yaml -- python train.py
 muster launch --hosts machines.txt -n 8 -- python train.py
 muster launch --nnodes 3 --node-rank 1 --endpoint alpha:61000 -n 8 -- python train.py)",
 };
+
+// A pipe, socket or terminal: a file and /dev/null never close.
+bool InputIsAStream() {
+  struct stat status {};
+  return isatty(STDIN_FILENO) == 1 ||
+         (fstat(STDIN_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)));
+}
 
 Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
   if (!launch.host_file.empty()) {
@@ -140,6 +150,11 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   plan.ends_programs = true;
   UniqueFd lifeline;
   if (launch.until_stdin_closes && !launch.dry_run) {
+    if (!InputIsAStream()) {
+      return WithHint(
+          Fail(Code::kUsage, "--until-stdin-closes: the standard input is a file, which never closes"),
+          "start muster launch with a pipe as its standard input, and keep its other end open");
+    }
     MUSTER_TRY(lifeline, process::TakeStandardInput());
     plan.lifeline = lifeline.get();
   }

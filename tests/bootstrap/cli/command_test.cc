@@ -381,6 +381,12 @@ TEST(Launch, RunsTheRanksAndReportsTheFirstFailure) {
   EXPECT_THAT(outcome.err, HasSubstr("broken\n"));
 }
 
+TEST(Launch, AFileAsStandardInputNeverCloses) {
+  const Outcome outcome = RunMuster("launch --until-stdin-closes -n 2 -- true");
+  EXPECT_EQ(outcome.status, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("(start muster launch with a pipe as its standard input"));
+}
+
 TEST(Launch, AProgramKilledByASignalIs128AndTheSignal) {
   const Outcome outcome = RunMuster("launch -n 2 -- sh -c '[ $RANK = 0 ] || kill -9 $$'");
   EXPECT_EQ(outcome.status, 137);
@@ -404,12 +410,6 @@ TEST(Config, SaysWhereAValueCameFrom) {
   EXPECT_THAT(outcome.out, HasSubstr("--set"));
 }
 
-TEST(Secret, IsFreshAndSixtyFourDigits) {
-  const Outcome first = RunMuster("secret");
-  const Outcome second = RunMuster("secret");
-  EXPECT_EQ(first.status, 0);
-  EXPECT_THAT(first.out, MatchesRegex("[0-9a-f]+\n"));
-  EXPECT_EQ(first.out.size(), 65U);
 TEST(Config, NamesAVariableThatResemblesASetting) {
   const Outcome outcome = RunMuster("config --explain", "MUSTER_RUN_LABL=1");
   EXPECT_EQ(outcome.status, 0);
@@ -417,6 +417,12 @@ TEST(Config, NamesAVariableThatResemblesASetting) {
               HasSubstr("MUSTER_RUN_LABL is not a setting of muster; did you mean MUSTER_RUN_LABEL?"));
 }
 
+TEST(Secret, IsFreshAndSixtyFourDigits) {
+  const Outcome first = RunMuster("secret");
+  const Outcome second = RunMuster("secret");
+  EXPECT_EQ(first.status, 0);
+  EXPECT_THAT(first.out, MatchesRegex("[0-9a-f]+\n"));
+  EXPECT_EQ(first.out.size(), 65U);
   EXPECT_NE(first.out, second.out);
 }
 
