@@ -39,6 +39,8 @@ constexpr Duration kResolveTime = std::chrono::seconds(10);
 constexpr uint64_t kOtherDescriptors = 32;
 constexpr uint64_t kFewClients = 1024;
 
+constexpr const char* kAddressInstead = "give an address of this machine instead of its name";
+
 struct StoreFlags {
   std::string listen = "127.0.0.1";
   bool json = false;
@@ -58,9 +60,10 @@ Result<net::SocketAddress> AddressOf(net::EventLoop& loop, const Endpoint& endpo
   if (!loop.RunUntil([&] { return answer->came; }, Deadline::After(kResolveTime))) {
     return WithHint(Fail(Code::kDeadline, "--listen \"{}\": the name service did not answer within {}",
                          endpoint.host, FormatDuration(kResolveTime)),
-                    "give an address of this machine instead of its name");
+                    kAddressInstead);
   }
-  MUSTER_TRY(const std::vector<net::SocketAddress> addresses, answer->addresses);
+  if (!answer->addresses) return WithHint(Fail(answer->addresses.error()), kAddressInstead);
+  const std::vector<net::SocketAddress>& addresses = *answer->addresses;
   // Debian's /etc/hosts has 127.0.1.1 for the node's own name.
   const auto found = std::ranges::find_if_not(addresses, &net::SocketAddress::IsLoopback);
   if (found != addresses.end()) return *found;
@@ -102,11 +105,16 @@ Result<int> ServeStore(const StoreFlags& flags) {
   join::StartLog(effective);
   MUSTER_TRY(const auto loop, net::EventLoop::Create());
   MUSTER_TRY(const net::SocketAddress address, AddressOf(*loop, endpoint));
-  MUSTER_TRY(UniqueFd listener, net::Listen(address));
-  net::AllowSilence(listener.get());
+  Result<UniqueFd> listener = net::Listen(address);
+  if (!listener) {
+    return WithHint(
+        Fail(listener.error()),
+        "choose an address of this machine and a free port with --listen; port 0 is any free port");
+  }
+  net::AllowSilence(listener->get());
   MUSTER_TRY(tcp_store::ServerOptions options, OptionsHere());
   MUSTER_TRY(const auto signals, process::SignalRelay::Start());
-  tcp_store::Server server(*loop, std::move(listener), std::move(options));
+  tcp_store::Server server(*loop, *std::move(listener), std::move(options));
   bool ended = false;
   const auto on_signal = [&](uint32_t) {
     while (const auto event = signals->Next()) {

@@ -114,7 +114,9 @@ TEST(StoreCommand, ATakenAddressIsNamed) {
   char line[512] = "";
   EXPECT_NE(fgets(line, sizeof line, pipe), nullptr);
   EXPECT_EQ(WEXITSTATUS(pclose(pipe)), 71);
-  EXPECT_THAT(line, MatchesRegex("muster: error: cannot bind 127.0.0.1:[0-9]+: Address already in use\n"));
+  EXPECT_THAT(line, MatchesRegex("muster: error: cannot bind 127.0.0.1:[0-9]+: Address already in use "
+                                 "\\(choose an address of this machine and a free port with --listen; port 0 "
+                                 "is any free port\\)\n"));
 }
 
 }  // namespace
