@@ -29,7 +29,7 @@ Environment::Variables ReadEnviron() {
 
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string();
+  return ::gethostname(name, sizeof name) == 0 ? std::string(name) : std::string();
 }
 
 // Hydra gives every rank its own socketpair, but one proxy per node holds all the peer sockets.

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -119,6 +121,17 @@ int ExitOfChild(Check check) {
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   return status;
+}
+
+TEST(Environment, HasTheLongestHostName) {
+  const std::string longest(HOST_NAME_MAX, 'a');
+  const int status = ExitOfChild([&] {
+    if (::unshare(CLONE_NEWUTS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWUTS) != 0) ::_exit(2);
+    if (::sethostname(longest.data(), longest.size()) != 0) ::_exit(2);
+    return Environment::OfThisProcess().host_name() == longest;
+  });
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "no host name of its own";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Environment, SeesWhatItsAncestorStartedWith) {
