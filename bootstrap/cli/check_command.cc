@@ -57,8 +57,8 @@ Status Report(const check::Evidence& evidence, const check::Verdict& verdict, bo
   return printed;
 }
 
-Result<int> CheckGroup(join::Membership& membership, const RankTuple& tuple, const Environment& environment,
-                       const CheckFlags& flags, bool& reports) {
+Result<int> CheckGroup(join::Membership& membership, const join::Started& started,
+                       const Environment& environment, const CheckFlags& flags, bool& reports) {
   check::CollectOptions options;
   options.bandwidth = !flags.quick;
   options.timeouts = membership.timeouts;
@@ -69,8 +69,9 @@ Result<int> CheckGroup(join::Membership& membership, const RankTuple& tuple, con
   MUSTER_TRY(check::Evidence evidence,
              check::CollectEvidence(*membership.group, *membership.communicator, options));
   check::AddGpuFacts(membership.gpus, evidence);
-  evidence.launcher = tuple.launcher;
-  evidence.job = tuple.job.key;
+  evidence.launcher = started.resolution.tuple.launcher;
+  evidence.job = started.resolution.tuple.job.key;
+  evidence.interface_set = started.effective.config.rendezvous.interface.has_value();
   evidence.formed_in = membership.formed_in;
   const check::Verdict verdict = check::Judge(evidence);
   Status reported;
@@ -108,7 +109,7 @@ Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& repo
                    "-- muster check");
   MUSTER_TRY(join::Membership membership,
              join::EnterGroup(environment, started->effective.config, asked, started->resolution, ForCheck));
-  return CheckGroup(membership, started->resolution.tuple, environment, flags, reports);
+  return CheckGroup(membership, *started, environment, flags, reports);
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ struct Evidence {
   std::string launcher;  // "slurm"
   std::string job;       // "slurm:4.0:0"
   Roster roster;
-  Duration formed_in{};  // of rank 0
-  Duration took{};       // the check, after that
+  bool interface_set = false;  // rendezvous.interface
+  Duration formed_in{};        // of rank 0
+  Duration took{};             // the check, after that
 
   std::vector<RankFacts> ranks;  // by rank
   std::vector<NodeFacts> nodes;  // by node

@@ -153,9 +153,11 @@ void JudgeDifferences(const Evidence& evidence, Verdict& verdict) {
                    &NodeFacts::muster, verdict);
   WarnOfDifference(evidence, "kernel_differs", "the kernel", "", &NodeFacts::kernel, verdict);
   WarnOfDifference(evidence, "libc_differs", "glibc", "", &NodeFacts::libc, verdict);
-  WarnOfDifference(evidence, "interface_differs", "the network interface",
-                   "rendezvous.interface chooses one by name, glob or network", &NodeFacts::interface,
-                   verdict);
+  if (!evidence.interface_set) {
+    WarnOfDifference(evidence, "interface_differs", "the network interface",
+                     "rendezvous.interface chooses one by name, glob or network", &NodeFacts::interface,
+                     verdict);
+  }
   WarnOfDifference(evidence, "mtu_differs", "the MTU", "large packets may be lost without an error",
                    &NodeFacts::mtu, verdict);
   WarnOfDifference(evidence, "gpus_differ", "the number of GPUs", "", &NodeFacts::gpus, verdict);

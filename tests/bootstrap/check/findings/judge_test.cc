@@ -165,6 +165,14 @@ TEST(Judge, WarnsOfNodesThatDiffer) {
   EXPECT_EQ(verdict.exit_status, 0);
 }
 
+// A network has another interface's name on nodes of another kind.
+TEST(Judge, AnInterfaceThatTheUserHasChosenMayDiffer) {
+  Evidence evidence = SampleEvidence(4, 1);
+  evidence.nodes[0].interface = "ib0";
+  evidence.interface_set = true;
+  EXPECT_THAT(Judge(evidence).warnings, IsEmpty());
+}
+
 TEST(Judge, WarnsOfASharedDevice) {
   Evidence evidence = SampleEvidence(2, 2);
   for (NodeFacts& node : evidence.nodes) node.gpus = 4;
