@@ -71,7 +71,7 @@ std::string ProblemOfBase(const std::string& base) {
 bool IsPrivate(int base, const char* name) {
   struct stat status {};
   return fstatat(base, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+         status.st_uid == geteuid() && (status.st_mode & 0777) == 0700;
 }
 
 // `to` does not exist. Some file systems and old kernels cannot rename that way.
@@ -172,7 +172,10 @@ Result<PrivateDirectory> PrivateDirectory::MakeIn(const std::string& base) {
     return muster::Fail(Code::kSystem, "{}: {}", base, problem);
   for (;;) {
     PrivateDirectory directory(base, NamePrefix() + RandomText());
-    if (mkdir(directory.path().c_str(), 0700) == 0) return directory;
+    if (mkdir(directory.path().c_str(), 0700) == 0) {
+      chmod(directory.path().c_str(), 0700);  // the umask may have removed the owner's rights
+      return directory;
+    }
     if (errno != EEXIST)
       return muster::Fail(Code::kSystem, "cannot create {}: {}", directory.path(), ErrnoText(errno));
   }

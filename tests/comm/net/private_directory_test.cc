@@ -76,6 +76,15 @@ TEST_F(PrivateDirectoryTest, OthersMayNotEnterIt) {
   EXPECT_THAT(Names(), testing::IsEmpty());
 }
 
+TEST_F(PrivateDirectoryTest, ItsOwnerMayEnterIt) {
+  ASSERT_EQ(chmod(Make().path().c_str(), 0600), 0);
+  EXPECT_THAT(Names(), testing::IsEmpty());
+  const mode_t before = umask(0777);
+  const PrivateDirectory made = Make();
+  umask(before);
+  EXPECT_THAT(Names(), testing::ElementsAre(made.name()));
+}
+
 TEST_F(PrivateDirectoryTest, IsNoLinkAndNoFile) {
   const std::string prefix = [&] {
     const PrivateDirectory made = Make();
