@@ -40,8 +40,7 @@ Finding ExamineSockets(const std::vector<std::string>& bases) {
     finding.health = Health::kProblem;
     finding.found = made.error().message;
     finding.cost = "the ranks of a node cannot meet";
-    finding.remedy =
-        "make /tmp writable for all users (mode 1777), or set TMPDIR to a local directory of yours";
+    finding.remedy = made.error().hint;
     return finding;
   }
   const std::string base = made->name.directory().base();

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "comm/net/bound_names.h"
+#include "comm/system/descriptor_room.h"
 #include "comm/system/directory_reader.h"
 #include "comm/system/pipe.h"
 #include "comm/system/proc_file.h"
@@ -314,7 +315,9 @@ Result<PrivateSocket> PrivateSocket::Bind(const PrivateDirectory& directory, std
     const int number = errno;
     if (error_number != nullptr) *error_number = number;
     if (bound) unlink(directory.PathOf(not_ready).c_str());
-    return muster::Fail(Code::kSystem, "cannot {} {}: {}", what, directory.PathOf(socket), ErrnoText(number));
+    return WithHint(
+        muster::Fail(Code::kSystem, "cannot {} {}: {}", what, directory.PathOf(socket), ErrnoText(number)),
+        number == EMFILE ? DescriptorLimitHint() : "");
   };
   MUSTER_TRY(const SocketAddress address, directory.AddressOf(not_ready));
   const int type = kind == Kind::kListener ? SOCK_STREAM : SOCK_DGRAM;
@@ -347,6 +350,8 @@ Result<PrivateSocket> PrivateSocket::Open(const std::vector<std::string>& bases,
     hint = std::move(opened.error().hint);
   }
   if (problems.empty()) problems.emplace_back("no directory was given");
+  if (hint.empty())
+    hint = "make /tmp writable for all users (mode 1777), or set TMPDIR to a local directory of yours";
   return WithHint(
       muster::Fail(Code::kSystem, "no directory for a socket of this user: {}", fmt::join(problems, "; ")),
       hint);

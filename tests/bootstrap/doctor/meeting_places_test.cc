@@ -1,4 +1,7 @@
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -24,6 +27,19 @@ TEST(ExamineSockets, NowhereIsAProblem) {
   const Finding finding = ExamineSockets({"/nonexistent/base"});
   EXPECT_EQ(finding.health, Health::kProblem);
   EXPECT_NE(finding.found.find("/nonexistent/base"), std::string::npos) << finding.found;
+}
+
+TEST(ExamineSockets, WithoutAMappingOfTheUserTheRemedyIsAMapping) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER) != 0) _exit(2);
+    const Finding finding = ExamineSockets({testing::TempDir()});
+    _exit(finding.remedy == "map the user: unshare --map-current-user" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "unshare is not allowed";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(JudgeNetwork, BridgesAndLoopbackLeadNowhere) {

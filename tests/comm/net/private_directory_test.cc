@@ -136,6 +136,8 @@ TEST_F(PrivateDirectoryTest, ABaseThatCannotBeUsedIsNamed) {
                         base.path));
   EXPECT_EQ(PrivateSocket::Open({}, "name", Kind::kListener).error().message,
             "no directory for a socket of this user: no directory was given");
+  EXPECT_EQ(opened.error().hint,
+            "make /tmp writable for all users (mode 1777), or set TMPDIR to a local directory of yours");
 }
 
 TEST_F(PrivateDirectoryTest, ASocketIsReachedByItsNameAndLeavesNothing) {
