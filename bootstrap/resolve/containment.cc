@@ -43,9 +43,10 @@ class Pair {
     const Age outer_age = AgeOf(outer_, of_outer_, of_inner_);
     const bool same = by_numbers == Nesting::kSame;
     if (outer_age == Age::kNewer) return Nesting::kUnrelated;
-    // A supervisor hands on the very tuple that it was given: that is one world, not a nested one.
-    if (same && (of_inner_.role == LauncherRole::kSupervisor || inner_age == Age::kOlder))
-      return Nesting::kSame;
+    // A supervisor hands on the very tuple that it was given: that is one world, not a nested one. Slurm does not: a tuple
+    // with which its task was started is of a launch around the step, and has equal numbers by chance.
+    const bool handed_on = inner_age == Age::kOlder && of_outer_.role == LauncherRole::kSupervisor;
+    if (same && (of_inner_.role == LauncherRole::kSupervisor || handed_on)) return Nesting::kSame;
     if (inner_age == Age::kNewer || outer_age == Age::kOlder) return Nesting::kCarries;
     if (inner_age == Age::kOlder) return Nesting::kUnrelated;
     const bool stale = by_numbers == Nesting::kCarries && IsOfAllTasks();

@@ -140,6 +140,16 @@ TEST(LiveProcess, KnowsThatSlurmWasStartedInsideTorchrun) {
   EXPECT_EQ(VerdictOn("torchrun", resolution.considered), "carrier");
 }
 
+// Each of two ranks runs `srun -n2 sh -c 'program; true'`: in one task of each step the numbers are equal.
+TEST(LiveProcess, KnowsThatSlurmWasStartedInsideALaunchOfEqualNumbers) {
+  for (const std::string& outer : {Torchrun(1, 2, 1, 2, 0, 1), Openmpi(1, 2, 1, 2), Hydra(1, 2, 1, 2)}) {
+    const std::string text = outer + OneTaskANode(2, 1) + "SLURM_TASK_PID=4711\n";
+    const Resolution resolution = MustResolve(BelowTask(text, text));
+    EXPECT_EQ(resolution.tuple.launcher, "slurm") << outer;
+    EXPECT_EQ(resolution.tuple.master, std::nullopt);
+  }
+}
+
 TEST(LiveProcess, ABareTupleIsDatedByNobody) {
   const std::string text = OneTaskANode(4, 2) + "SLURM_TASK_PID=4711\n" + Bare(0, 4, 0);
   EXPECT_EQ(MustRefuse(BelowTask(text, text)).error.code, Code::kBadEnvironment);
