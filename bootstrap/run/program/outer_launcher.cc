@@ -64,7 +64,6 @@ class Rewriter {
       std::erase_if(variables_,
                     [](const auto& variable) { return variable.first.starts_with(kOuterPrefix); });
     }
-    in_step_ = variables_.contains("SLURM_STEP_NUM_NODES");
     other_nodes_ = HasOtherNodes();
     const Variables before = variables_;
     AddTaskOfSlurm();
@@ -129,8 +128,8 @@ class Rewriter {
       case Becomes::kNodeNames:
         return !other_nodes_;
       case Becomes::kRanksByNode:
-        // Outside a step it counts the nodes of SLURM_JOB_NODELIST.
-        return other_nodes_ && !in_step_;
+        // SLURM_TASKS_PER_NODE has a number for each node of SLURM_JOB_NODELIST: mpirun reads both.
+        return other_nodes_ && !outer.name.starts_with("SLURM_STEP_");
       default:
         return false;
     }
@@ -173,7 +172,6 @@ class Rewriter {
   Variables& variables_;
   std::vector<OuterVariable> outer_;
   bool again_;
-  bool in_step_ = false;
   bool other_nodes_ = false;
 };
 

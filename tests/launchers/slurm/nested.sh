@@ -157,6 +157,20 @@ mpiexec_in_a_step() {
     env TOLD='- -' SLURM_OVERLAP=1 srun --overlap -N1 -n1 -w gpu01 mpirun.mpich -n 4 -ppn 2
 }
 
+# In one task of each step the numbers are those of the rank that has called srun.
+srun_below_mpirun() {
+  fresh
+  expect 'ranks' "$(ctl salloc --quiet -N2 -n4 -w 'gpu[01-02]' env SLURM_OVERLAP=1 "$@" sh -c \
+    'srun --overlap -N1 -n2 --ntasks-per-node=2 sh -c "muster resolve | head -n 1; true"' 2>/dev/null | sort | uniq -c | xargs)" \
+    '2 rank 0 of 2, started by slurm 2 rank 1 of 2, started by slurm'
+}
+
+mpirun_below_once() {
+  fresh
+  expect 'ranks' "$(step -N2 -n2 -w 'gpu[01-02]' muster once -- env SLURM_OVERLAP=1 mpirun.mpich -n 2 sh -c 'muster resolve | head -n 1' |
+    sort)" $'rank 0 of 2, started by hydra\nrank 1 of 2, started by hydra'
+}
+
 ranks_of_mpirun_below() {
   fresh
   in_rank 1 1 "TOLD='- -' mpirun.openmpi --oversubscribe -n 3 $here/as_rank $dir"
@@ -213,6 +227,9 @@ check_nested() {
   check 'nested: muster below mpirun of Open MPI below' ranks_of_mpirun_below
   check 'nested: muster below mpirun of MPICH below, on two nodes' ranks_of_mpiexec_below
   check 'nested: muster below mpirun of MPICH in a step of one task' mpiexec_in_a_step
+  check 'nested: srun below mpirun of Open MPI' srun_below_mpirun mpirun.openmpi --oversubscribe -n 2
+  check 'nested: srun below mpirun of MPICH' srun_below_mpirun mpirun.mpich -n 2
+  check 'nested: mpirun of MPICH below muster once' mpirun_below_once
   check 'nested: MPI_Init below' mpi_init_below
   check 'nested: under mpirun of Open MPI' under_mpirun mpirun.openmpi OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_RANK
   check 'nested: under mpirun of MPICH' under_mpirun mpirun.mpich MPI_LOCALRANKID PMI_RANK
