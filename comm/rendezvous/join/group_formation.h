@@ -45,7 +45,7 @@ class GroupFormation {
     std::function<void()> on_accepted;
     // Upstream has gone before it accepted this process.
     std::function<void()> on_not_accepted;
-    // The leader of this node has ended or cannot prove itself, and the root may lack this fact; or a leader between this process
+    // The leader of this node has ended or cannot reach the root, and the root may lack this fact; or a leader between this process
     // and the root has ended. The first of them is lost_leader().
     std::function<void(const std::string& node)> on_leader_lost;
     // Whether this process can prove its own.

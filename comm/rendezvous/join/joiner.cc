@@ -199,7 +199,7 @@ void Joiner::StartAgain() {
   // The root is another process.
   if (formation_.lost_known_leader()) return root_.Search();
   if (const auto& lost = formation_.lost_leader())
-    return lost->refused->code == Code::kAuthentication ? root_.Go() : meeting_.TakeOver();
+    return lost->refused->code == Code::kPeerLost ? meeting_.TakeOver() : root_.Go();
   meeting_.Start();
 }
 

@@ -189,16 +189,20 @@ void UpstreamLink::Drop() {
 }
 
 void UpstreamLink::OnFailure(Failure failure) {
-  if (!LeaderHasNoProof(failure) || !events_.can_prove()) return events_.on_failed(std::move(failure), true);
+  if (!KeepsLeaderFromRoot(failure) || !events_.can_prove())
+    return events_.on_failed(std::move(failure), true);
   Drop();
-  failure.error.message = fmt::format("{} cannot prove its identity: {}", name_, failure.error.message);
+  if (failure.error.code == Code::kAuthentication)
+    failure.error.message = fmt::format("{} cannot prove its identity: {}", name_, failure.error.message);
   LoseLeader(false, std::move(failure.error));
 }
 
-// The root ends no rank because of that leader. The kernel proves its user to this process.
-bool UpstreamLink::LeaderHasNoProof(const Failure& failure) const {
-  return is_local_ && accepted_ && !acceptance_.known_above && !request_.self.refused &&
-         failure.error.code == Code::kAuthentication && failure.rank == acceptance_.ranks.front();
+// That leader has no proof, for which the root ends no rank, or no descriptor for a connection to the root. The kernel proves its user
+// to this process.
+bool UpstreamLink::KeepsLeaderFromRoot(const Failure& failure) const {
+  const bool kept = failure.error.code == Code::kAuthentication || failure.error.code == Code::kSystem;
+  return kept && request_.meeting.find_root != FindRoot::kSameNode && is_local_ && accepted_ &&
+         !acceptance_.known_above && !request_.self.refused && failure.rank == acceptance_.ranks.front();
 }
 
 void UpstreamLink::CompareVersions(ByteView frame) {

@@ -24,7 +24,7 @@ class UpstreamLink {
     std::function<void(uint64_t remaining_milliseconds, bool first)> on_accepted;
     // It has gone before it accepted this process.
     std::function<void()> on_not_accepted;
-    // The leader of this node has ended or cannot prove its identity, and the root may lack this fact. Or a leader between this
+    // The leader of this node has ended or cannot reach the root, and the root may lack this fact. Or a leader between this
     // process and the root has ended. The argument is the leader, as a process that cannot join.
     std::function<void(ProcessInfo)> on_leader_lost;
     // Whether this process can prove its own.
@@ -90,7 +90,7 @@ class UpstreamLink {
   void OnRoster(ByteView frame);
   void OnFailure(Failure failure);
   void OnClosed(const Error& reason);
-  bool LeaderHasNoProof(const Failure& failure) const;
+  bool KeepsLeaderFromRoot(const Failure& failure) const;
   void OnLeaderClosed();
   Duration::rep LevelsBetween() const;
   bool IsBelowALeader() const;

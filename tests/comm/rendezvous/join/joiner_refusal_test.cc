@@ -146,6 +146,17 @@ TEST_F(JoinerRefusalTest, AFollowerThatCanProveItselfReportsARootThatCannot) {
   }
 }
 
+// As one without a descriptor for the connection: the root would wait for its whole node.
+TEST_F(JoinerRefusalTest, FollowersReportALeaderThatCannotReachTheRoot) {
+  const Error error{Code::kSystem, "rank 1 on b cannot open a connection: Too many open files", ""};
+  Make({"a", "b", "b"});
+  Refuse(1, error);
+  requests[1].meeting.endpoint->port = net::FreePort();
+  requests[1].timeouts.rendezvous = milliseconds(300);
+  TestGroup group(loop, requests);
+  EXPECT_TRUE(group.AllRefusedWith(error));
+}
+
 // A leader that is known to the root, or the root itself, passes on what concerns another rank.
 TEST_F(JoinerRefusalTest, AnAuthenticationFailureOfAnotherRankIsNotThatOfTheLeader) {
   Make({"a", "a", "b"});
