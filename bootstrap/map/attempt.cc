@@ -189,17 +189,19 @@ class Attempt {
     options.stdout_end = out.get();
     options.stderr_end = err.get();
     options.pipe_stderr = false;
+    std::optional<ProgramsAtWork::Entry> at_work(std::in_place, *plan_.programs);
     auto child = process::Child::Start(options);
     if (!child) {
       if (child.error().exit_status == ExitStatus(Code::kSystem)) return Fail(child.error().error);
       return Failed(ToString(WithRemedy(child.error().error)));
     }
+    at_work->HasStarted((*child)->pid());
     next.Prepare();
-    return AwaitProgram(**child, stop);
+    return AwaitProgram(**child, stop, at_work);
   }
 
-  Result<AttemptEnd> AwaitProgram(process::Child& child, const StopFlag& stop) const {
-    std::optional<ProgramsAtWork::Entry> at_work(std::in_place, *plan_.programs, child.pid());
+  Result<AttemptEnd> AwaitProgram(process::Child& child, const StopFlag& stop,
+                                  std::optional<ProgramsAtWork::Entry>& at_work) const {
     const ProcessEnd end = ProcessEnd::Of(child.pid());
     const Deadline late = plan_.timeout ? Deadline::After(*plan_.timeout) : Deadline::Never();
     const Woken woken = Await(end, stop.fd(), late);

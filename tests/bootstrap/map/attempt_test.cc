@@ -299,6 +299,21 @@ TEST_F(Attempts, OfAllSlotsReceiveASignal) {
   commands.plan.programs->Signal(SIGUSR1);  // none is left
 }
 
+TEST(ProgramsAtWork, ReceiveASignalThatComesDuringTheirStart) {
+  ProgramsAtWork programs;
+  ProgramsAtWork::Entry entry(programs);
+  programs.Signal(SIGUSR1);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  ASSERT_EQ(setpgid(child, child), 0);
+  entry.HasStarted(child);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+}
+
 TEST_F(Attempts, AreInterruptedByTheFlagWithoutATrace) {
   const Commands commands("touch {pwd}/up; sleep 1000");
   const StopFlag stop;
