@@ -156,6 +156,10 @@ class GroupMember : public Member {
   }
 
   ~GroupMember() override {
+    if (getpid() != owner_) {
+      Abandon();
+      return;
+    }
     link_.SendToRoot(EncodeBare(MessageType::kLeave, map_));
     link_.SetListener(map_, {});
   }
@@ -282,6 +286,11 @@ class GroupMember : public Member {
       link_.AwaitSent();
     }
   }
+  // In a forked child: it has no thread of the map, and a destructor would wait for the parent's threads.
+  void Abandon() {
+    [[maybe_unused]] const auto* link = own_link_.release();
+    [[maybe_unused]] const auto* shared = new std::shared_ptr<Shared>(shared_);
+  }
   Status ErrorSoFar() const {
     if (shared_->error) return tl::unexpected<Error>(*shared_->error);
     return {};
@@ -294,7 +303,8 @@ class GroupMember : public Member {
     return muster::Fail(Code::kUsage, "item {} is not one that this rank has in hand", item);
   }
 
-  const std::unique_ptr<RootLink> own_link_;  // in a world of one
+  const pid_t owner_ = getpid();
+  std::unique_ptr<RootLink> own_link_;  // in a world of one
   RootLink& link_;
   const uint32_t map_;
   const std::shared_ptr<Shared> shared_;

@@ -7,7 +7,8 @@
 // Threads: all functions may be called from any thread, several at a time (a rank with several slots has a thread
 // for each), except Read: one call at a time. Blocking: Join, Next, Finish and Read, as noted at each; Commit while
 // more than 1 MiB wait for the root.
-// Lifetime: destroy the Member before the group ends; items that this rank still has go to other ranks.
+// Lifetime: destroy the Member before the group ends; items that this rank still has go to other ranks. In a forked
+// child its destructor does nothing.
 #pragma once
 
 #include <cstdint>

@@ -3,14 +3,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <future>
 #include <limits>
 #include <thread>
 #include <vector>
 
+#include "comm/system/proc_file.h"
+#include "comm/system/process_end.h"
 #include "tests/comm/map/members.h"
 
 namespace muster::map {
@@ -52,6 +57,58 @@ TEST(Map, WorldOfOne) {
   EXPECT_TRUE(groups.tolerates());
   EXPECT_EQ(Work(*member), 10);
   EXPECT_EQ(member->Finish()->committed, 10);
+}
+
+// Without a control plane: the map has a thread of its own.
+class GroupWithoutRoot : public Group {
+ public:
+  GroupWithoutRoot() {
+    roster_.nodes.push_back({"gpu01", {}});
+    roster_.members.push_back({0, 0, getpid(), {}});
+  }
+  int rank() const override { return 0; }
+  const Roster& roster() const override { return roster_; }
+  const GroupKey& key() const override { return key_; }
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view, ByteView, Deadline) override { return {}; }
+  int failure_fd() const override { return -1; }
+  std::optional<Error> failure() const override { return std::nullopt; }
+  void Fail(const Error&) override {}
+  Status Leave(Deadline) override { return {}; }
+
+ private:
+  Roster roster_;
+  GroupKey key_{};
+};
+
+// As when the function of a map forks, and the child returns from main.
+TEST(Map, AForkedChildEndsWithItsMember) {
+  GroupWithoutRoot group;
+  auto member = Member::Join(group, Of(1), {}, Deadline::After(seconds(60)));
+  ASSERT_TRUE(member) << ToString(member.error());
+  ASSERT_TRUE(*(*member)->Next());
+  std::atomic<pid_t> slot = 0;
+  std::thread waiting([&] {
+    slot = gettid();
+    const auto none = (*member)->Next();
+    EXPECT_TRUE(none && !*none);
+  });
+  const auto sleeps = [&] {
+    const auto stat = ReadProcFile(fmt::format("/proc/self/task/{}/stat", slot.load()));
+    return stat && StatFields(*stat).at(3) == "S";
+  };
+  while (slot == 0 || !sleeps()) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    member->reset();
+    _exit(0);
+  }
+  const bool ended = ProcessEnd::Of(child).Await(Deadline::After(seconds(20)));
+  EXPECT_TRUE(ended);
+  if (!ended) kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE((*member)->Commit(0, Key(0), Format::kJson, Square(0), milliseconds(1))) << "in the parent";
+  waiting.join();
+  EXPECT_EQ((*member)->Finish()->committed, 1);
 }
 
 TEST(Map, ItsStateIsKnownAtAnyTime) {
