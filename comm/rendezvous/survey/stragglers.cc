@@ -120,7 +120,7 @@ class Analysis {
       const bool done = over && !awaited.contains(rank);
       if (!takes_part || done || (call.call.collective && HasArrived(*report, call.call))) continue;
       late[WhereIs(*report, call.call.communicator)].push_back(rank);
-      if (report->state == RankState::kLeft) call.left.push_back(rank);
+      if (report->state == RankState::kLeft || (over && call.call.collective)) call.left.push_back(rank);
     }
     for (auto& [where, ranks] : late) call.late.push_back({std::move(ranks), where});
     std::ranges::sort(call.late, {}, [](const WaitingCall::Late& one) { return one.ranks.front(); });

@@ -142,6 +142,21 @@ TEST(Stragglers, WhoHasLeftAndIsWaitedForWillNeverCome) {
   EXPECT_EQ(calls[0].left, std::vector<int>{2});
   EXPECT_EQ(Describe(RosterOf(4, 4), calls[0]),
             "AllReduce #42 waits 31 s for rank 2 (gpu01), which has left the group");
+  // Its supervisor, which has other programs at work, has not.
+  reports[2].state = RankState::kEnded;
+  reports[2].exit_status = 0;
+  calls = FindWaitingCalls(reports, seconds(10));
+  EXPECT_EQ(calls[0].left, std::vector<int>{2});
+  EXPECT_EQ(Describe(RosterOf(4, 4), calls[0]),
+            "AllReduce #42 waits 31 s for rank 2 (gpu01), whose program has ended with 0");
+  // This concerns no rank but the receiver.
+  reports[1].operations[0].collective = false;
+  reports[0].operations.clear();
+  reports[3].operations.clear();
+  calls = FindWaitingCalls(reports, seconds(10));
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].late[0].ranks, std::vector<int>{2});
+  EXPECT_THAT(calls[0].left, IsEmpty());
 }
 
 TEST(DescribeState, SaysWhatARankIsDoing) {
