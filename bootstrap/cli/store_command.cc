@@ -2,9 +2,11 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flag_values.h"
@@ -13,6 +15,7 @@
 #include "bootstrap/join/startup.h"
 #include "bootstrap/process/signals.h"
 #include "bootstrap/process/standard_streams.h"
+#include "bootstrap/store/local_owner.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/event_loop.h"
@@ -27,7 +30,8 @@ namespace {
 constexpr CommandText kText = {
     .details =
         R"(Serves a store for TCPStore clients of PyTorch 2.2 and later, until Ctrl-C or SIGTERM. It listens on one address. The
-protocol has no authentication: every process that reaches the address can read and write.)",
+protocol has no authentication: from another machine every process that reaches the address can read and write. Other
+users of this machine are refused.)",
     .examples = R"(muster store --listen 127.0.0.1:29500 &
 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True RANK=0 WORLD_SIZE=1 python train.py
 muster store --listen 10.1.0.5:0 --json   # any free port)",
@@ -90,6 +94,22 @@ Result<tcp_store::ServerOptions> OptionsHere() {
   return options;
 }
 
+// The kernel has the user of each connection from this machine. Those of other machines remain unknown.
+tcp_store::ServerOptions::Screen ScreenHere() {
+  return [addresses = store::OwnAddresses(store::AddressesHere()), uid = geteuid(), reported = false](
+             const net::SocketAddress& peer, const net::SocketAddress& own) mutable -> Status {
+    if (!addresses.Contain(peer)) return {};
+    MUSTER_TRY(const store::LocalOwner owner, store::CheckOwnerHere(peer, own, uid));
+    if (owner == store::LocalOwner::kNone)
+      return Fail(Code::kAuthentication, "it ended before its user was known");
+    if (owner == store::LocalOwner::kUnknown && !std::exchange(reported, true))
+      LogWarning(
+          "this kernel does not report the users of connections: every user of this machine may read and "
+          "write");
+    return {};
+  };
+}
+
 // Other programs wait for this line.
 Status Announce(const net::SocketAddress& address, bool json) {
   MUSTER_CHECK(process::Print(json ? fmt::format("{{\"listen\":\"{}\",\"host\":\"{}\",\"port\":{}}}\n",
@@ -113,6 +133,7 @@ Result<int> ServeStore(const StoreFlags& flags) {
   }
   net::AllowSilence(listener->get());
   MUSTER_TRY(tcp_store::ServerOptions options, OptionsHere());
+  options.screen = ScreenHere();
   MUSTER_TRY(const auto signals, process::SignalRelay::Start());
   tcp_store::Server server(*loop, *std::move(listener), std::move(options));
   bool ended = false;
@@ -126,8 +147,8 @@ Result<int> ServeStore(const StoreFlags& flags) {
   MUSTER_CHECK(server.Start());
   if (!address.IsLoopback()) {
     LogWarning(
-        "store {}: the protocol has no authentication; every process that reaches this address may read and "
-        "write",
+        "store {}: the protocol has no authentication; every process of another machine that reaches this "
+        "address may read and write",
         server.address().ToString());
   }
   MUSTER_CHECK(Announce(server.address(), flags.json));

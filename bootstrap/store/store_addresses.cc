@@ -7,8 +7,7 @@
 namespace muster::store {
 
 StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::vector<std::string>& own)
-    : own_node_(own_node) {
-  for (const std::string& address : own) own_.insert(net::WithoutInterface(address));
+    : own_node_(own_node), own_(own) {
   const auto add = [this](const std::string& address, int node) {
     std::vector<int>& nodes = nodes_[net::WithoutInterface(address)];
     if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
@@ -35,10 +34,6 @@ StoreAddresses::StoreAddresses(const Roster& roster, int own_node, const std::ve
     return std::ranges::any_of(
         nodes, [&](int node) { return node != nodes.front() && !share_one(nodes.front(), node); });
   });
-}
-
-bool StoreAddresses::IsOwn(const net::SocketAddress& peer) const {
-  return peer.IsLoopback() || own_.contains(net::WithoutInterface(peer.Host()));
 }
 
 std::vector<int> StoreAddresses::NodesOf(const net::SocketAddress& peer) const {

@@ -10,9 +10,9 @@
 
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "bootstrap/store/local_owner.h"
 #include "comm/net/socket.h"
 #include "comm/roster.h"
 
@@ -24,13 +24,13 @@ class StoreAddresses {
   StoreAddresses(const Roster& roster, int own_node, const std::vector<std::string>& own);
 
   // A connection from there was made on this machine.
-  bool IsOwn(const net::SocketAddress& peer) const;
+  bool IsOwn(const net::SocketAddress& peer) const { return own_.Contain(peer); }
   // Usually one; several only if they share a network namespace. Empty: not of the group.
   std::vector<int> NodesOf(const net::SocketAddress& peer) const;
 
  private:
   int own_node_;
-  std::unordered_set<std::string> own_;
+  OwnAddresses own_;
   std::unordered_map<std::string, std::vector<int>> nodes_;
 };
 

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "bootstrap/store/local_owner.h"
 #include "comm/log/log.h"
-#include "comm/net/hosts.h"
 #include "comm/net/socket.h"
-#include "comm/net/socket_owner.h"
 #include "comm/system/descriptor_room.h"
 
 namespace muster::store {
@@ -18,23 +17,14 @@ constexpr uint64_t kOtherDescriptors = 64;
 constexpr const char* kForOlderClients =
     "a program with PyTorch before 2.2 needs its own store: set run.store=program";
 
-std::vector<std::string> AddressesHere() {
-  std::vector<std::string> addresses;
-  const auto interfaces = net::LocalInterfaces();
-  if (!interfaces) return addresses;
-  for (const net::LocalInterface& interface : *interfaces) addresses.push_back(interface.address.Host());
-  return addresses;
-}
-
-Status Screen(const StoreAddresses& addresses, uid_t uid, const net::SocketAddress& own,
-              const net::SocketAddress& peer) {
+Status Screen(const StoreAddresses& addresses, uid_t uid, const net::SocketAddress& peer,
+              const net::SocketAddress& own) {
   if (addresses.NodesOf(peer).empty())
     return Fail(Code::kAuthentication, "no node of the group has its address");
   if (!addresses.IsOwn(peer)) return {};
   // The gate finds any other fault of the connection.
-  const auto owner = net::OwnerOfConnection(peer, own);
-  if (!owner || !*owner || (*owner)->uid == uid) return {};
-  return Fail(Code::kAuthentication, "it belongs to another user, uid {}", (*owner)->uid);
+  MUSTER_CHECK(CheckOwnerHere(peer, own, uid));
+  return {};
 }
 
 }  // namespace
@@ -44,7 +34,7 @@ Result<std::unique_ptr<StoreKeeper>> StoreKeeper::Start(Params params, StorePort
   MUSTER_TRY(keeper->listener_, port.KeepOnly(keeper->params_.host));
   const int listener = keeper->listener_.get();
   const net::SocketAddress address = net::LocalAddress(listener);
-  MUSTER_TRY(keeper->options_, keeper->Options(address));
+  MUSTER_TRY(keeper->options_, keeper->Options());
   MUSTER_CHECK(
       keeper->params_.loop.Watch(listener, EPOLLIN, [self = keeper.get()](uint32_t) { self->Serve(); }));
   LogDebug("the store is at {}", address.ToString());
@@ -78,7 +68,7 @@ const StoreAddresses& StoreKeeper::Addresses() {
   return *addresses_;
 }
 
-Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& own) {
+Result<tcp_store::ServerOptions> StoreKeeper::Options() {
   MUSTER_TRY(const uint64_t descriptors, RaiseDescriptorLimit());
   tcp_store::ServerOptions options;
   const uint64_t most =
@@ -90,8 +80,8 @@ Result<tcp_store::ServerOptions> StoreKeeper::Options(const net::SocketAddress& 
   options.most_clients = std::min<uint64_t>(options.most_clients, most);
   options.ranks = static_cast<int>(generations_.size());
   options.advice = kForOlderClients;
-  options.screen = [this, uid = params_.uid, own](const net::SocketAddress& peer) {
-    return Screen(Addresses(), uid, own, peer);
+  options.screen = [this, uid = params_.uid](const net::SocketAddress& peer, const net::SocketAddress& own) {
+    return Screen(Addresses(), uid, peer, own);
   };
   // The gate is the server thread's; the loop answers its requests.
   options.gate = [this, home = params_.loop.mailbox(), alive = std::weak_ptr<bool>(alive_)](

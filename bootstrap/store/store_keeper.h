@@ -59,7 +59,7 @@ class StoreKeeper {
   void Serve();
   // Made when the first client comes. Threads: any.
   const StoreAddresses& Addresses();
-  Result<tcp_store::ServerOptions> Options(const net::SocketAddress& own);
+  Result<tcp_store::ServerOptions> Options();
   void Judge(const net::SocketAddress& peer, const Verdict& verdict);
   void Conclude(const rendezvous::OwnerAnswer& answer, const Verdict& verdict);
   Result<std::optional<tcp_store::Member>> MemberOf(const rendezvous::OwnerAnswer& answer);

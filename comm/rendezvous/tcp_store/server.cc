@@ -47,7 +47,8 @@ Status Server::Start() { return acceptor_.Start(); }
 
 void Server::OnAccept(UniqueFd fd, const net::SocketAddress& peer) {
   if (options_.screen) {
-    if (const Status passed = options_.screen(peer); !passed) return Refuse(peer, passed.error());
+    const Status passed = options_.screen(peer, net::LocalAddress(fd.get()));
+    if (!passed) return Refuse(peer, passed.error());
   }
   const ClientId id = next_id_++;
   const std::optional<ClientId> silent =

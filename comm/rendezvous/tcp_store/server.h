@@ -40,8 +40,8 @@ struct ServerOptions {
   // that the client sends meanwhile wait in the kernel.
   using Verdict = std::function<void(Result<std::optional<Member>>)>;
   using Gate = std::function<void(const net::SocketAddress& peer, Verdict verdict)>;
-  // An Error rejects the new connection. Called for each connection: it must be quick.
-  using Screen = std::function<Status(const net::SocketAddress& peer)>;
+  // An Error rejects the new connection. `own`: this side's address. Called for each connection: it must be quick.
+  using Screen = std::function<Status(const net::SocketAddress& peer, const net::SocketAddress& own)>;
 
   Limits limits;
   uint64_t memory = uint64_t{4} << 30;            // bytes of keys, values and waits

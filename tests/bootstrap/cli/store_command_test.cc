@@ -1,9 +1,12 @@
 // `muster store` as its users meet it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -11,8 +14,11 @@
 #include <vector>
 
 #include "comm/base/parse.h"
+#include "comm/net/socket.h"
 #include "comm/rendezvous/tcp_store/client.h"
+#include "comm/rendezvous/tcp_store/request.h"
 #include "tests/comm/base/folder.h"
+#include "tests/comm/net/other_user.h"
 
 namespace muster::cli {
 namespace {
@@ -101,8 +107,66 @@ TEST(StoreCommand, WarnsWhereOthersCanReachIt) {
   EXPECT_THAT(store.said, StartsWith("listening on 0.0.0.0:"));
   EXPECT_EQ(store.End(SIGTERM), 0);
   EXPECT_THAT(store.Errors(), HasSubstr("warning: store 0.0.0.0:"));
-  EXPECT_THAT(store.Errors(), HasSubstr("the protocol has no authentication; every process that reaches this "
-                                        "address may read and write\n"));
+  EXPECT_THAT(store.Errors(),
+              HasSubstr("the protocol has no authentication; every process of another machine that "
+                        "reaches this address may read and write\n"));
+}
+
+// Of a client that only sends: greeting, and a key.
+Bytes GreetingAndKey() {
+  Bytes bytes;
+  tcp_store::Encode({tcp_store::Operation::kValidate, {}, tcp_store::kValidationNumber}, bytes);
+  tcp_store::Encode({tcp_store::Operation::kSet, {"stranger", "1"}}, bytes);
+  return bytes;
+}
+
+// True if the store has closed the connection, or the connection is closed here without a wait for that.
+bool IsClosedOut(uint16_t port, bool waits) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto address = *net::SocketAddress::FromNumeric("127.0.0.1", port);
+  const Bytes bytes = GreetingAndKey();
+  if (connect(fd.get(), address.get(), address.length()) != 0) return false;
+  send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  const timeval limit{20, 0};
+  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  char byte = 0;
+  return !waits || recv(fd.get(), &byte, 1, 0) == 0 || errno == ECONNRESET;
+}
+
+class OtherUsersOfTheMachineTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(OtherUsersOfTheMachineTest, AreClosedOut) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root: to be another user";
+  RunningStore store({"--listen", GetParam()});
+  // The second one is gone when the store accepts it, or soon after.
+  const net::OtherProcess stranger(
+      [&] { return IsClosedOut(store.Port(), true) && IsClosedOut(store.Port(), false); },
+      net::OtherProcess::kNoOwner);
+  EXPECT_TRUE(stranger.acted());
+  const auto client = Connect(store.Port());
+  ASSERT_TRUE(client) << client.error().message;
+  EXPECT_TRUE((*client)->Set("n", "3", Deadline::After(std::chrono::seconds(10))));
+  EXPECT_EQ((*client)->Get("n", Deadline::After(std::chrono::seconds(10))), Result<std::string>("3"));
+  EXPECT_EQ(store.End(SIGINT), 0);
+  EXPECT_THAT(store.Errors(), HasSubstr("closed the connection from 127.0.0.1:"));
+  EXPECT_THAT(store.Errors(), HasSubstr(": it belongs to another user, uid 65534\n"));
+  EXPECT_THAT(store.Errors(), HasSubstr("ends with 1 clients and 1 keys\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Addresses, OtherUsersOfTheMachineTest, testing::Values("127.0.0.1:0", "0.0.0.0:0"));
+
+// Its user is unknown in there, but the kernel has it.
+TEST(StoreCommand, ServesItsUserInAUserNamespace) {
+  const auto enter = [] { return unshare(CLONE_NEWUSER) == 0; };
+  if (!net::OtherProcess(enter).acted()) GTEST_SKIP() << "needs a user namespace";
+  RunningStore store({"--listen", "127.0.0.1:0"});
+  const net::OtherProcess client([&] {
+    if (!enter()) return false;
+    const auto connected = Connect(store.Port());
+    const Deadline soon = Deadline::After(std::chrono::seconds(10));
+    return connected && (*connected)->Set("n", "3", soon) && (*connected)->Get("n", soon).value_or("") == "3";
+  });
+  EXPECT_TRUE(client.acted());
 }
 
 TEST(StoreCommand, ATakenAddressIsNamed) {

@@ -14,7 +14,7 @@ NODES = {"near": (ATTACKED, ATTACKED), "beside": (OTHER, OTHER), "far": FAR}
 CONNECTING = ("close", "hold", "reset", "half", "hello", "hello-hold", "garbage")
 # A listener of the own node can be reached from each address of loopback.
 NEAR_TCP = (*CONNECTING, "sources")
-# The whole first message makes a client.
+# To `muster store`, from another machine: the whole first message makes a client.
 OF_CLIENTS = ("hello", "hello-hold", "sources")
 
 # The first message on a data connection (comm/socket/transport/handshake.h): magic, connector 3, acceptor 0, purpose 1,
@@ -75,7 +75,7 @@ class Listener:
     answer: bytes  # to it; empty: none
     kind: str = "unix"  # another user gets no connection, but to one of kind tcp
     # forming: attacked while ranks are held back; secret: the same, with MUSTER_SECRET; connecting: before the first call; "": at
-    # work; leaving: at work, after a rank has left; launch: of a Launch; alone: a store that admits everybody
+    # work; leaving: at work, after a rank has left; launch: of a Launch; alone: a store that admits other machines
     phase: str = ""
     proof: object = None  # of a job: the first message that has the answer; None: `hello` has it
 
@@ -86,7 +86,8 @@ class Listener:
         if self.kind == "dgram":
             return ("flood",)
         known = NEAR_TCP if self.kind == "tcp" and self.where == "near" else CONNECTING
-        return tuple(attack for attack in known if self.phase != "alone" or attack not in OF_CLIENTS)
+        admits = self.phase == "alone" and self.where == "far"
+        return tuple(attack for attack in known if not (admits and attack in OF_CLIENTS))
 
     def aim(self, job):
         """Its targets. Blind: there are none, or they do not take its first message."""
@@ -170,7 +171,7 @@ LISTENERS = [
     Listener("doorbell", "near", "flood", Job.doorbell, _none, NONE_TO_A_DATAGRAM, "dgram"),
     Listener("root", "far", "hello", Job.opened_root, Job.greeting, ROOT_ANSWER, "tcp", "leaving"),
     Listener("store", "far", "hold", Alone.tcp, _count, COUNT_ANSWER, "tcp", "alone"),
-    Listener("store", "near", "garbage", Alone.tcp, _count, COUNT_ANSWER, "tcp", "alone"),
+    Listener("store", "near", "hello-hold", Alone.tcp, _count, COUNT_ANSWER, "tcp", "alone"),
 ]
 
 

@@ -141,7 +141,7 @@ TEST_F(GateTest, NobodyIsRefusedForLackOfRoom) {
 
 TEST_F(GateTest, TheScreenTurnsAwayWhoHasJustConnected) {
   bool strange = true;
-  StartGated({.screen = [&](const net::SocketAddress&) -> Status {
+  StartGated({.screen = [&](const net::SocketAddress&, const net::SocketAddress&) -> Status {
     if (strange) return Fail(Code::kAuthentication, "no node of the group has this address");
     return {};
   }});
