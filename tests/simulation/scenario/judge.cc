@@ -102,7 +102,9 @@ class Judgement {
     for (const Outcome& outcome : outcomes_) {
       const auto found = known.find(PlanOf(outcome).launch);
       // A map goes on without the ranks of that node.
-      if (found == known.end() || !outcome.ended || outcome.map.joined || FindsRootGone(outcome)) continue;
+      if (found == known.end() || !outcome.ended || outcome.map.joined || FindsRootGone(outcome) ||
+          KilledOneCameAgain(found->first))
+        continue;
       Time due = outcome.began > found->second ? Time::max() : found->second + kKnownToAll;
       const Time latest = std::max(last[found->first], found->second);
       // The last one has come while the root stays.
@@ -221,6 +223,17 @@ class Judgement {
         if (!root.reported.contains(rank)) Add(fmt::format("unreported: {}: rank {}", Name(root), rank));
       }
     }
+  }
+  // The process that follows the killed one received the failure of this launch. It counts as a late rank of the node, for which no
+  // process stays.
+  bool KilledOneCameAgain(int launch) const {
+    return std::ranges::any_of(outcomes_, [&](const Outcome& next) {
+      const int after = PlanOf(next).after;
+      if (after < 0 || next.process == nullptr || !next.failure || next.formed) return false;
+      const Outcome& before = outcomes_[static_cast<size_t>(after)];
+      return PlanOf(before).launch == launch && before.process != nullptr && before.process->killed &&
+             next.failure->code == Code::kPeerLost;
+    });
   }
   // The root was killed, and had accepted leaders of other nodes. These end immediately, and report it to none: the rank that takes
   // its place stays for them (comm/rendezvous/README.md, "A group forms").

@@ -61,7 +61,8 @@ class MapJudgement {
     if (member.map.reads) {
       if (member.map.records.size() != ended)
         Add("loses items", "{} reads {} of {}", Name(member), member.map.records.size(), ended);
-      for (const map::JournalRecord& record : member.map.records) JudgeRecord(record, launch_.follows < 0);
+      const bool is_own = launch_.follows < 0 && !IsMixed(member.group_id);
+      for (const map::JournalRecord& record : member.map.records) JudgeRecord(record, is_own);
     }
     if (journal_ != nullptr && journal_->items.size() < ended)
       Add("loses items", "{} had the end of {}, the journal has {}", Name(member), ended,

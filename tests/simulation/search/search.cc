@@ -59,6 +59,8 @@ constexpr auto kFound = std::to_array<uint64_t>({
     5004943,  // of the simulation: with 314 processes that wait for others, its own checks of these were more events than a run may have
     5014847,  // as 2001634, whose kill is earlier than the roster since hellos go up later
     7001426,  // a leader had no descriptor for a connection to the root, which waited until its deadline and named the whole node
+    7002217,  // of the simulation: a process was killed and started again, and counted as the late rank of its node
+    7006724,  // of the simulation: items of a map failed at ranks of two starts of a launch, and those of one were counted
     7090777,  // a leader was killed while its group left: ranks that had left closed their connections, and waited 12 s
     7526197,  // a leader was killed before it had passed the roster on: the rank below it waited for the end of its own group, then for
               // the root; the root stayed 14 s for its exit report
