@@ -288,11 +288,17 @@ Failure PeerWatch::SilentAbove(const HeartbeatMonitor::Silence& above) const {
                             probe_->asked() == 1 ? "node" : "nodes"));
 }
 
-// If one node loses most other nodes at the same time, that node is the common cause.
+bool PeerWatch::HearsAbove() const {
+  const net::FrameStream* const above = params_.links.upstream();
+  return above != nullptr && !upstream_same_node_ &&
+         Clock::now() - above->last_received() < params_.liveness.suspect_after;
+}
+
+// If one node loses most other nodes at the same time, that node is the common cause; not if the node above still reaches it.
 Failure PeerWatch::SilentBelow(const std::vector<HeartbeatMonitor::Silence>& dead,
                                const HeartbeatMonitor::Verdict& verdict) const {
   const std::string silent = FormatSeconds(dead.front().silent);
-  if (verdict.silent >= 2 && verdict.silent * 2 > verdict.peers) {
+  if (verdict.silent >= 2 && verdict.silent * 2 > verdict.peers && !HearsAbove()) {
     return CutOff(roster(), params_.own_rank,
                   fmt::format("no message from {} of the {} other nodes for {}", verdict.silent,
                               verdict.peers, silent));

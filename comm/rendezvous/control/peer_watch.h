@@ -87,6 +87,7 @@ class PeerWatch {
   std::vector<net::SocketAddress> AddressesOf(int node) const;
   std::vector<net::SocketAddress> LivingNodes() const;
   void OnSilent(const HeartbeatMonitor::Verdict& verdict);
+  bool HearsAbove() const;
   Failure SilentAbove(const HeartbeatMonitor::Silence& above) const;
   Failure SilentBelow(const std::vector<HeartbeatMonitor::Silence>& dead,
                       const HeartbeatMonitor::Verdict& verdict) const;

@@ -95,5 +95,45 @@ TEST_F(PeerWatchTest, ASecondSilenceOfALeaderIsJudgedByFreshProof) {
   EXPECT_THAT(behind, ElementsAre(3));
 }
 
+// The leader of b, whose root on a is alive, loses c and d below it.
+TEST(PeerWatchOfALeader, WithALivingProcessAboveItIsNotCutOff) {
+  net::TestLoop loop;
+  FormedGroup group;
+  group.roster.nodes = {{"a", {}}, {"b", {}}, {"c", {}}, {"d", {}}};
+  for (int rank = 0; rank < 4; ++rank) group.roster.members.push_back({rank, 0, 1, {}, rank});
+  const auto stream = [&](UniqueFd fd) {
+    return std::make_unique<net::FrameStream>(*loop, std::move(fd), kLongestMessage);
+  };
+  auto [to_root, to_leader] = net::TcpPairWithALongQueue();
+  const auto root = stream(std::move(to_leader));
+  auto children = std::make_unique<ChildLinks>();
+  children->SetHandlers([](auto, auto) {}, [](auto, const auto&, const auto&) {});
+  auto c = net::SocketPair();
+  auto d = net::SocketPair();
+  TreeLinks links(*loop, stream(std::move(to_root)), std::move(children));
+  links.upstream()->Start([](ByteView) {}, [](const Error&) {});
+  for (const auto& [rank, ends] : {std::pair(2, &c), std::pair(3, &d)}) {
+    const auto source = links.children().Add(stream(std::move(ends->first)), "", false);
+    links.children().Find(source)->ranks = {rank};
+  }
+  net::Timer beat;
+  const std::function<void()> go = [&] {
+    root->Send(EncodeBare(ControlType::kHeartbeat));
+    beat = loop->After(milliseconds(20), go);
+  };
+  go();
+  const LeaveProtocol leaves(group.roster, false, {1}, {});
+  std::optional<Failure> failure;
+  PeerWatch::Events events;
+  events.on_silent = [&](const PeerWatch::Silent& silent) { failure = silent.failure; };
+  const PeerWatch watch(
+      {links, group, leaves, {milliseconds(20), milliseconds(600), milliseconds(700)}, 1, 0, "", 0},
+      std::move(events));
+  ASSERT_TRUE(loop.Until([&] { return failure.has_value(); }));
+  EXPECT_THAT(failure->error.message,
+              testing::StartsWith("ranks 2 on c, 3 on d fell silent: no message for "));
+  EXPECT_EQ(failure->rank, 2);
+}
+
 }  // namespace
 }  // namespace muster::rendezvous
