@@ -40,8 +40,9 @@ CommandText AddRunCommand(Options& options, Run& run) {
   AddReportFlag(options, flags);
   const auto wanted = std::make_shared<Supervised>();
   options.Under(kProgram);
-  options.Text("--nproc-per-node", wanted->ranks_per_node, "N|gpu|cpu|auto",
-               "start N ranks of CMD here, if the launcher starts one process on each node");
+  options.Text(
+      "--nproc-per-node", [wanted](const std::string& text) { wanted->ranks_per_node = text; },
+      "N|gpu|cpu|auto", "start N ranks of CMD here, if the launcher starts one process on each node");
   AddRestartFlag(options, {wanted, &wanted->max_restarts});
   AddDryRunFlags(options, {wanted, &wanted->dry_run}, {wanted, &wanted->json});
   options.Program({wanted, &wanted->command});

@@ -71,9 +71,9 @@ class Planner {
   Result<int> RunAll() {
     MUSTER_TRY(asked_, StartOptionsFrom(flags_));
     asked_.command = wanted_.who == run::WhoRuns::kEveryRank ? "muster run" : "muster once";
-    asked_.stands_for_node = !wanted_.ranks_per_node.empty();
-    if (asked_.stands_for_node)
-      ranks_of_node_ = ParseRanksPerNode("--nproc-per-node", wanted_.ranks_per_node,
+    asked_.stands_for_node = wanted_.ranks_per_node.has_value();
+    if (wanted_.ranks_per_node)
+      ranks_of_node_ = ParseRanksPerNode("--nproc-per-node", *wanted_.ranks_per_node,
                                          [this] { return ProcessorsOfThisNode(environment_.All()); });
     asked_.ranks_of_node = ranks_of_node_.value_or(0);
     auto started = join::StartUp(environment_, asked_);

@@ -2,6 +2,7 @@
 // supervisor.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,8 @@
 namespace muster::cli {
 
 struct Supervised {
-  std::vector<std::string> command;  // after --
-  std::string ranks_per_node;        // --nproc-per-node; empty: this process is one rank
+  std::vector<std::string> command;           // after --
+  std::optional<std::string> ranks_per_node;  // --nproc-per-node; absent: this process is one rank
   int max_restarts = 0;
   bool dry_run = false;
   bool json = false;  // with dry_run

@@ -292,6 +292,7 @@ TEST(Command, AnOptionWithAnEmptyValueTakesNoOtherWord) {
   EXPECT_THAT(RunMuster("run --launcher none --set= -- true").err,
               HasSubstr("--set \"\": the value is missing"));
   EXPECT_THAT(RunMuster("store --listen= --json").out, HasSubstr(" is no address"));
+  EXPECT_EQ(RunMuster("run --nproc-per-node= --launcher none -- true").status, 64);
 }
 
 TEST(Command, UnknownFlagsAndCommandsAreUsageErrors) {
