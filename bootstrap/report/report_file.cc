@@ -20,7 +20,7 @@ constexpr int kMostNames = 100;
 // `what`: "PATH: reason".
 tl::unexpected<Error> CannotWrite(std::string_view what) {
   return WithHint(Fail(Code::kSystem, "cannot write the report {}", what),
-                  "run.report names a file in a directory that exists and that you may write");
+                  "choose a run.report in a directory that exists, that you may write and that has space");
 }
 tl::unexpected<Error> CannotWrite(const std::string& path, int error_number) {
   return CannotWrite(path + ": " + ErrnoText(error_number));

@@ -157,7 +157,7 @@ TEST_F(WriteReportTest, ReplacesAnOlderOneAndLeavesNothingElse) {
 
 TEST_F(WriteReportTest, NamesWhatCannotBeWritten) {
   const Error error{Code::kSystem, "cannot write the report /proc/none/x.json: No such file or directory",
-                    "run.report names a file in a directory that exists and that you may write"};
+                    "choose a run.report in a directory that exists, that you may write and that has space"};
   for (const Status& failed :
        {CheckReportPath("/proc/none/x.json"), WriteReport("/proc/none/x.json", run::FailedRun(), "0.1.0")}) {
     ASSERT_FALSE(failed);
