@@ -94,7 +94,9 @@ void Resolver::ProbeAll(std::string_view forced) {
 void Resolver::DropWhatMusterLeft() {
   const Entry& supervisor = *Find(LauncherRole::kSupervisor);
   if (!supervisor.leaked()) return;
-  warnings_.push_back(supervisor.reason);
+  // A program may well call srun.
+  const bool is_inside = environment_.live() && environment_.process()->below_supervisor == false;
+  if (!is_inside) warnings_.push_back(supervisor.reason);
   Entry& torch = *Find(LauncherRole::kBareTuple);
   const auto rank = environment_.GetCount("MUSTER_RANK");
   const auto size = environment_.GetCount("MUSTER_WORLD_SIZE");

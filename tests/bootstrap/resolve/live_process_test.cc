@@ -327,6 +327,7 @@ TEST(LiveProcess, BelowMpiexecOfAProgramIsNoRankOfTheSupervisor) {
   const Resolution rank = MustResolve(Env(program + Hydra(0, 2, 0, 1)).AsProcess(process));
   EXPECT_EQ(rank.tuple.launcher, "hydra");
   EXPECT_EQ(rank.tuple.master, std::nullopt);
+  EXPECT_THAT(rank.warnings, IsEmpty());
   EXPECT_EQ(MustResolve(Env(program + Hydra(1, 4, 1, 2)).AsProcess(process)).tuple.rank, 1);
   EXPECT_EQ(MustRefuse(Env(BatchScript() + Muster(0, 2, 0, 1, 0, 2)).AsProcess(process)).error.code,
             Code::kNotLaunched);

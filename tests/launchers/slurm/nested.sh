@@ -105,6 +105,7 @@ srun_below() {
   fresh
   in_rank 3 2 "srun --overlap -N2 -n4 -w 'gpu[01-02]' muster run -- ${member[*]}" 2>"$dir/err" || fail "$(cat "$dir/err")"
   evaluated 4
+  expect 'warnings' "$(grep -c 'left over' "$dir/err")" 0
 }
 
 # It finds its own launcher, although muster once is a world of one.
