@@ -7,17 +7,14 @@
 #include "comm/rendezvous/survey/process_state.h"
 
 namespace muster::run {
-namespace {
 
-// The program's own report counts; its missing fields are ours.
 void Merge(rendezvous::RankReport& ours, const rendezvous::RankReport& program) {
-  if (program.state != rendezvous::RankState::kInGroup) return;
-  ours.state = rendezvous::RankState::kInGroup;
+  const bool left_behind = ours.state == rendezvous::RankState::kEnded;
+  if (program.state != rendezvous::RankState::kInGroup && !left_behind) return;
+  ours.state = program.state;
   ours.operations = program.operations;
   ours.process = program.process;
 }
-
-}  // namespace
 
 rendezvous::Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<int>& own_ranks) const {
   rendezvous::Surveyor::Reports reports;

@@ -18,6 +18,10 @@
 
 namespace muster::run {
 
+// The own report of a program in the group counts; its missing fields are its supervisor's. A program that has ended
+// may have left a process behind that is in the group: it counts even if it is silent.
+void Merge(rendezvous::RankReport& ours, const rendezvous::RankReport& program);
+
 class ProgramReports {
  public:
   using Reply = std::function<void(rendezvous::Surveyor::Reports)>;
