@@ -34,7 +34,7 @@ enum class FindRoot {
   kFirstNode,      // the root is the leader on placement.nodes[0]; port ladder there
   kHost,           // the root is rank 0's leader, on the node called `host`; port ladder there
   kSearch,         // the root is rank 0's leader, on one of placement.nodes: port ladder on each
-  kEndpoint,       // the root is rank 0's leader and listens exactly at `endpoint`
+  kEndpoint,       // the root is rank 0's leader and listens exactly at `endpoint`; port 0: port ladder there
   kEndpointStore,  // the root is rank 0's leader, and publishes its address: see below
 };
 

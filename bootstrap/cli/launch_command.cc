@@ -89,8 +89,8 @@ Result<rendezvous::JoinRequest> MakeJoin(const Environment& environment, const c
     return request;
   }
   MUSTER_TRY(rendezvous::JoinRequest request,
-             join::MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint, block.node,
-                                   block.nodes, job));
+             join::MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint, launch.any_port,
+                                   block.node, block.nodes, job));
   join::ExpandToBlock(block, request);
   return request;
 }
@@ -207,6 +207,8 @@ CommandText AddLaunchCommand(Options& options, Run& run) {
   options.Text("--ssh", launch->ssh, "COMMAND",
                "the command that reaches a machine of --hosts (default: ssh -o BatchMode=yes)");
   options.Under(kAdvanced);
+  options.Flag("--any-port", launch->any_port,
+               "meet at any free port of rendezvous.ports; that of --endpoint distinguishes launches");
   options.Flag("--until-stdin-closes", launch->until_stdin_closes,
                "end the ranks when the standard input closes; CMD has none");
   options.Program({launch, &launch->command});

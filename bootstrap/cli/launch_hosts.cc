@@ -29,8 +29,8 @@ Result<std::string> RanksOf(const LaunchFlags& launch, const hosts::HostFile& ho
                   "-n N, or slots=N behind each name in " + launch.host_file);
 }
 
-// "user@host" is ssh's form of the machine. A free port there is found only by trying; all of thousands are
-// equally good.
+// "user@host" is ssh's form of the machine. The port is a number for this launch (--any-port): the first machine takes
+// one that is free there.
 Endpoint EndpointAt(const std::string& host, const Environment& environment, const config::Config& config) {
   const std::string key =
       fmt::format("hosts pid={} at={}", environment.process()->pid, Clock::now().time_since_epoch().count());
@@ -151,6 +151,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptio
     MUSTER_CHECK(CheckReachedByOthers(endpoint));
     plan.launch.insert(plan.launch.end(),
                        {"--nnodes", std::to_string(hosts.hosts.size()), "--endpoint", ToString(endpoint)});
+    if (!asked.explicit_tuple.endpoint) plan.launch.emplace_back("--any-port");
   }
   plan.launch.insert(plan.launch.end(), {"-n", ranks, "--max-restarts", std::to_string(launch.max_restarts)});
   if (asked.config_file) plan.launch.insert(plan.launch.end(), {"-c", *asked.config_file});

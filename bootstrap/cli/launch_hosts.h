@@ -15,6 +15,7 @@ struct LaunchFlags {
   int nodes = 1;
   int node = -1;
   int max_restarts = 0;
+  bool any_port = false;
   bool until_stdin_closes = false;
   bool dry_run = false;
   bool json = false;      // with dry_run

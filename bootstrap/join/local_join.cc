@@ -37,7 +37,7 @@ rendezvous::JoinRequest MakeLocalJoin(const Environment& environment, const conf
 }
 
 Result<rendezvous::JoinRequest> MakeJoinOfNodes(const Environment& environment, const config::Config& config,
-                                                const Endpoint& endpoint, int node, int nodes,
+                                                const Endpoint& endpoint, bool any_port, int node, int nodes,
                                                 std::string job) {
   rendezvous::JoinRequest request = Begin(environment, config, std::move(job));
   Meet(fmt::format("launch uid={} endpoint={} nodes={}", request.uid, ToString(endpoint), nodes), request);
@@ -45,6 +45,11 @@ Result<rendezvous::JoinRequest> MakeJoinOfNodes(const Environment& environment, 
   request.self.agreement.world_size = nodes;
   request.meeting.find_root = FindRoot::kEndpoint;
   request.meeting.endpoint = endpoint;
+  if (any_port) {
+    request.meeting.endpoint->port = 0;
+    // Over ssh, some machines may have a SLURM_JOB_ID and some not: the ladder is the same on all.
+    request.meeting.ports_of_others.clear();
+  }
   MUSTER_TRY(request.secret, SecretOf(environment));
   if (node == 0) WarnOfJobEnd(environment, config);
   return request;

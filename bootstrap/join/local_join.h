@@ -16,10 +16,11 @@ namespace muster::join {
 rendezvous::JoinRequest MakeLocalJoin(const Environment& environment, const config::Config& config,
                                       std::string job);
 
-// One such process on each of `nodes` machines, this being `node`; rank 0's listens at `endpoint`. Error:
-// kConfiguration (a malformed MUSTER_SECRET).
+// One such process on each of `nodes` machines, this being `node`; rank 0's listens at `endpoint`; with
+// `any_port` at a port of the ladder, and the one of `endpoint` distinguishes launches. Error: kConfiguration (a malformed
+// MUSTER_SECRET).
 Result<rendezvous::JoinRequest> MakeJoinOfNodes(const Environment& environment, const config::Config& config,
-                                                const Endpoint& endpoint, int node, int nodes,
+                                                const Endpoint& endpoint, bool any_port, int node, int nodes,
                                                 std::string job);
 
 }  // namespace muster::join

@@ -152,7 +152,8 @@ std::string MeetingOf(const SupervisorPlan& plan) {
     case FindRoot::kSearch:
       return "on the node of rank 0, which is searched among all nodes, at " + ports;
     case FindRoot::kEndpoint:
-      return "at " + ToString(*meeting.endpoint);
+      return meeting.endpoint->port != 0 ? "at " + ToString(*meeting.endpoint)
+                                         : fmt::format("on {}, at {}", meeting.endpoint->host, ports);
     case FindRoot::kEndpointStore:
       break;
   }

@@ -56,7 +56,7 @@ Ladder LadderOf(std::string seed, const JoinRequest& request) {
 
 std::vector<Ladder> RootLadders(const JoinRequest& request) {
   const Meeting& meeting = request.meeting;
-  if (meeting.find_root == FindRoot::kEndpoint)
+  if (meeting.find_root == FindRoot::kEndpoint && meeting.endpoint->port != 0)
     return {[port = meeting.endpoint->port](size_t) { return std::vector<uint16_t>{port}; }};
   std::vector<Ladder> ladders;
   for (std::string& seed : LadderSeeds(meeting.key, request.secret))

@@ -109,6 +109,10 @@ TEST_F(DryRunTest, WithHostsItPrintsTheCommandOfEachMachine) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("\ngpu01\n  ssh -o BatchMode=yes gpu01\n"), HasSubstr("--node-rank 1")));
+  // Another program may have any of them.
+  EXPECT_THAT(outcome.out, HasSubstr(" --any-port "));
+  EXPECT_THAT(Muster("", "launch --hosts " + hosts + " -n 2 --endpoint gpu01:61000 --dry-run -- true").out,
+              AllOf(HasSubstr("--endpoint gpu01:61000"), Not(HasSubstr("--any-port"))));
   const Json object =
       Json::parse(Muster("", "launch --hosts " + hosts + " -n 2 --dry-run --json -- true").out);
   EXPECT_EQ(object["machines"].size(), 2);

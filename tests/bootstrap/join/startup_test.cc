@@ -94,11 +94,26 @@ TEST(MakeLocalJoin, HasWhatEveryRequestHas) {
   EXPECT_TRUE(local.named_by_host);
   EXPECT_TRUE(local.sole);
   EXPECT_FALSE(local.shared_directories.empty());
-  const auto nodes = MakeJoinOfNodes(environment, config, {"n1", 61000}, 1, 2, "launch:n1:61000:0");
+  const auto nodes = MakeJoinOfNodes(environment, config, {"n1", 61000}, false, 1, 2, "launch:n1:61000:0");
   ASSERT_TRUE(nodes);
   EXPECT_EQ(nodes->job, "launch:n1:61000:0");
   EXPECT_FALSE(nodes->sole);
   EXPECT_LT(nodes->timeouts.rendezvous, std::chrono::minutes(6));
+  EXPECT_EQ(nodes->meeting.endpoint, (Endpoint{"n1", 61000}));
+}
+
+// Not all machines of --hosts need to have the variables of a job.
+TEST(MakeJoinOfNodes, WithAnyPortHasOneLadderOnAllMachines) {
+  const config::Config config;
+  const Environment in_job = Live("SLURM_JOB_ID=9\n");
+  const Environment outside = Live("");
+  const auto first = MakeJoinOfNodes(in_job, config, {"n1", 61000}, true, 0, 2, "launch:n1:61000:0");
+  const auto second = MakeJoinOfNodes(outside, config, {"n1", 61000}, true, 1, 2, "launch:n1:61000:0");
+  const auto other = MakeJoinOfNodes(outside, config, {"n1", 61001}, true, 1, 2, "launch:n1:61001:0");
+  ASSERT_TRUE(first && second && other);
+  EXPECT_EQ(first->meeting.endpoint, (Endpoint{"n1", 0}));
+  EXPECT_EQ(first->meeting, second->meeting);
+  EXPECT_NE(first->meeting.key, other->meeting.key);
 }
 
 }  // namespace

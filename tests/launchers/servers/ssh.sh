@@ -112,6 +112,18 @@ ssh_unreachable() {
   expect_like message "$(cat "$dir/err")" "*muster: error: nowhere has no ranks of this group: $keys/ssh ended with exit 255*"
 }
 
+# Programs of others have seven of the eight ports on the first machine.
+ssh_ports_taken() {
+  fresh
+  mkfifo "$dir/stay"
+  "$top/tests/cluster/on" gpu01 "$here/../faults/stranger.py" "$dir/ready" 62000-62007 62005 <"$dir/stay" &
+  exec {stay}>"$dir/stay"
+  until_true 10 test -s "$dir/ready"
+  by_ssh --set rendezvous.ports=62000-62007 --set timeouts.rendezvous=20s -- sh -c ': >"$1/ranks/$RANK"' sh "$dir"
+  exec {stay}>&-
+  has_files "$dir/ranks" 6
+}
+
 # Neither a signal nor the sudden end of what started them leaves anybody behind.
 ssh_ends() {
   local signal=$1 code=$2 pid
@@ -142,6 +154,7 @@ check_ssh() {
   check 'ssh: another user' ssh_as_user
   check 'ssh: the directory is gone' ssh_without_directory
   check 'ssh: a machine that cannot be reached' ssh_unreachable
+  check 'ssh: strangers on ports of the first machine' ssh_ports_taken
   check 'ssh: told to end' ssh_ends INT 130
   check 'ssh: killed' ssh_ends KILL 137
 }

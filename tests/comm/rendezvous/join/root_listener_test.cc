@@ -84,6 +84,20 @@ TEST_F(RootListenerTest, ANodeWhoseNameSaysNothingListensEverywhere) {
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
+TEST_F(RootListenerTest, ListensOnTheLadderOfAnEndpointWithoutPort) {
+  request.meeting.endpoint->port = 0;
+  request.options.ports = {62800, 62807};
+  const std::vector<uint16_t> ladder = PortLadder(request.meeting.key, request.options.ports);
+  std::vector<UniqueFd> strangers;
+  for (size_t i = 0; i < 7; ++i) {
+    auto taken = net::Listen(*net::SocketAddress::FromNumeric("127.0.0.1", ladder[i]));
+    if (taken) strangers.push_back(*std::move(taken));
+  }
+  Start();
+  DialAt("127.0.0.1", {ladder[7]});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
 // As Debian's /etc/hosts has it on the node itself; the others see another address.
 TEST_F(RootListenerTest, AHostThatIsOnlyLoopbackHereListensEverywhere) {
   request.meeting.find_root = FindRoot::kHost;
