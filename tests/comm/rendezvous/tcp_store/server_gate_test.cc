@@ -167,6 +167,17 @@ TEST_F(GateTest, TheLogIsBounded) {
   EXPECT_TRUE(log.Has("rejected 45 more connections to the store"));
 }
 
+TEST_F(GateTest, TheLogOfClientsThatThenSendGarbageIsBounded) {
+  Start();
+  for (int i = 0; i < 50; ++i) {
+    Peer stranger = Client();
+    stranger.Send(Text("GET / HTTP/1.1\r\n\r\n"));
+    stranger.ExpectClosed();
+  }
+  const std::string text = log.Text();
+  EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<long>(RejectionLog::kLoggedPerMinute));
+}
+
 // PyTorch before 2.2.
 TEST_F(GateTest, AnOlderClientsUserIsToldWhatToDo) {
   Start({.advice = "set run.store=program"});
