@@ -16,7 +16,8 @@
 namespace muster::simulation {
 namespace {
 
-constexpr rlim_t kSecondsAtMost = 120;  // of processor time
+constexpr rlim_t kSecondsAtMost = 120;     // of processor time
+constexpr unsigned kSecondsOfAWait = 600;  // for a lock that no process frees
 
 std::string ReadAll(int fd) {
   std::string text;
@@ -79,6 +80,7 @@ Verdict RunInChild(const Scenario& scenario, bool with_log) {
   if (child == 0) {
     const rlimit limit{kSecondsAtMost, kSecondsAtMost + 1};
     setrlimit(RLIMIT_CPU, &limit);
+    alarm(kSecondsOfAWait);
     close(ends[0]);
     WriteAll(ends[1], Encode(RunScenario(scenario, with_log)));
     _exit(0);

@@ -22,8 +22,6 @@ using namespace muster::simulation;
 
 namespace {
 
-constexpr int kStandardDescriptors = 3;
-
 Time DeadlineOf(const World& world, int milliseconds) {
   return milliseconds < 0 ? kNever : world.now() + std::chrono::milliseconds(milliseconds);
 }

@@ -189,7 +189,7 @@ int __wrap_stat(const char* path, struct stat* status) {
 
 int __real_fstat(int, struct stat*);
 int __wrap_fstat(int fd, struct stat* status) {
-  const SystemCall call;
+  const SystemCall call(fd < kStandardDescriptors ? SystemCall::Kill::kSafe : SystemCall::Kill::kMay);
   if (!call) return __real_fstat(fd, status);
   const auto* const file = call.Find<OpenFile>(fd, EBADF);
   if (file == nullptr) return -1;

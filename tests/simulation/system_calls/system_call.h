@@ -12,6 +12,9 @@
 
 namespace muster::simulation {
 
+// Their only user is the log, under its lock.
+inline constexpr int kStandardDescriptors = 3;
+
 class SystemCall {
  public:
   // kSafe: while this call is made the process may hold a lock that all processes of the simulation share. The
