@@ -29,13 +29,11 @@ Result<std::string> RanksOf(const LaunchFlags& launch, const hosts::HostFile& ho
                   "-n N, or slots=N behind each name in " + launch.host_file);
 }
 
-// "user@host" is ssh's form of the machine. The port is a number for this launch (--any-port): the first machine takes
-// one that is free there.
+// The port is a number for this launch (--any-port): the first machine takes one that is free there.
 Endpoint EndpointAt(const std::string& host, const Environment& environment, const config::Config& config) {
   const std::string key =
       fmt::format("hosts pid={} at={}", environment.process()->pid, Clock::now().time_since_epoch().count());
-  return {host.substr(host.rfind('@') + 1),
-          rendezvous::PortLadder(key, config.rendezvous.ports, {}, 1).front()};
+  return {hosts::AddressOf(host), rendezvous::PortLadder(key, config.rendezvous.ports, {}, 1).front()};
 }
 
 // The settings of this machine's environment, which ssh does not take along.

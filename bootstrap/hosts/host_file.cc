@@ -73,6 +73,8 @@ Status AddLine(const std::vector<std::string_view>& words, HostFile& hosts) {
 }  // namespace
 
 Result<HostFile> ParseHostFile(std::string_view text, std::string_view file) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   HostFile hosts;
   int number = 0;
   for (const std::string_view line : Split(text, '\n')) {
@@ -86,6 +88,16 @@ Result<HostFile> ParseHostFile(std::string_view text, std::string_view file) {
   }
   if (hosts.hosts.empty()) return Fail(Code::kConfiguration, "{} names no machine", file);
   return hosts;
+}
+
+std::string AddressOf(std::string_view host) {
+  constexpr std::string_view kScheme = "ssh://";
+  const bool is_uri = host.starts_with(kScheme);
+  if (is_uri) host.remove_prefix(kScheme.size());
+  host.remove_prefix(host.rfind('@') + 1);
+  if (!is_uri) return std::string(host);
+  if (host.starts_with('[')) return std::string(host.substr(1, host.find(']') - 1));
+  return std::string(host.substr(0, host.find(':')));
 }
 
 }  // namespace muster::hosts

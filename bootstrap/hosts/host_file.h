@@ -24,4 +24,7 @@ struct HostFile {
 // Error: kConfiguration with "FILE:LINE: "; a name twice, differing slots, no name at all.
 Result<HostFile> ParseHostFile(std::string_view text, std::string_view file);
 
+// The machine without ssh's additions: "alpha" of "user@alpha", "fd00::5" of "ssh://user@[fd00::5]:22".
+std::string AddressOf(std::string_view host);
+
 }  // namespace muster::hosts

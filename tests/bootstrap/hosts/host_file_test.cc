@@ -38,6 +38,21 @@ TEST(HostFile, RefusesEverythingElse) {
   }
 }
 
+TEST(HostFile, MayBeginWithAByteOrderMark) {
+  EXPECT_EQ(ParseHostFile("\xef\xbb\xbf"
+                          "alpha\r\n",
+                          "f"),
+            (HostFile{{"alpha"}, {}}));
+}
+
+// The first machine's is the endpoint of all.
+TEST(HostFile, HasAddressesWithoutWhatIsForSsh) {
+  for (const char* host : {"alpha", "ada@alpha", "ssh://alpha", "ssh://alpha:22", "ssh://ada@alpha:22"})
+    EXPECT_EQ(AddressOf(host), "alpha") << host;
+  for (const char* host : {"fd00::5", "ada@fd00::5", "ssh://[fd00::5]", "ssh://ada@[fd00::5]:22"})
+    EXPECT_EQ(AddressOf(host), "fd00::5") << host;
+}
+
 TEST(HostFile, OfMpirunHasARemedy) {
   const auto hosts = ParseHostFile("alpha:4\n", "hosts.txt");
   ASSERT_FALSE(hosts);
