@@ -2,15 +2,18 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <memory>
 
 #include "comm/auth/crypto.h"
+#include "comm/system/directory_reader.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -89,11 +92,13 @@ FileEndpointStore::FileEndpointStore(std::string directory, std::string name)
       uid_(geteuid()),
       own_name_(fmt::format("muster-{}", uid_)) {}
 
-std::string FileEndpointStore::PathOf(std::string_view name) const {
-  return fmt::format("{}{}{}/{}", directory_, directory_.ends_with('/') ? "" : "/", own_name_, name);
+std::string FileEndpointStore::PathOf(std::string_view own_name, std::string_view name) const {
+  return fmt::format("{}{}{}/{}", directory_, directory_.ends_with('/') ? "" : "/", own_name, name);
 }
 
-std::string FileEndpointStore::Describe() const { return fmt::format("the file {}", PathOf(name_)); }
+std::string FileEndpointStore::Describe() const {
+  return fmt::format("the file {}", PathOf(own_name_, name_));
+}
 
 Result<UniqueFd> FileEndpointStore::OpenBase() const {
   UniqueFd base = OpenDirectory(directory_);
@@ -110,9 +115,9 @@ Result<UniqueFd> FileEndpointStore::OpenBase() const {
   return Fail(Code::kSystem, "cannot open {}: {}", directory_, ErrnoText(error));
 }
 
-Status FileEndpointStore::CheckOwner(int own) const {
+Status FileEndpointStore::CheckOwner(int own, std::string_view name) const {
   struct stat found {};
-  const std::string path = PathOf("");
+  const std::string path = PathOf(name, "");
   if (fstat(own, &found) != 0) return Fail(Code::kSystem, "cannot examine {}: {}", path, ErrnoText(errno));
   if (found.st_uid != uid_) {
     return Unusable(path, fmt::format("belongs to uid {}, not to uid {}", found.st_uid, uid_));
@@ -121,37 +126,75 @@ Status FileEndpointStore::CheckOwner(int own) const {
   return Unusable(path, fmt::format("has mode {:o}, which gives other users access", found.st_mode & 07777));
 }
 
-Result<UniqueFd> FileEndpointStore::OpenOwn() const {
-  MUSTER_TRY(const UniqueFd base, OpenBase());
-  UniqueFd own(openat(base.get(), own_name_.c_str(), kDirectory | O_NOFOLLOW));
+Result<FileEndpointStore::Places> FileEndpointStore::Open(bool thorough) const {
+  Places places;
+  MUSTER_TRY(places.base, OpenBase());
+  const int base = places.base.get();
+  Result<UniqueFd> usual = OpenUsual(base);
+  struct stat found {};
+  const bool of_another =
+      !usual && fstatat(base, own_name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_uid != uid_;
+  if (!usual && !of_another) return Fail(std::move(usual).error());
+  if (usual) places.own.push_back({*std::move(usual), own_name_});
+  if (of_another || thorough) std::ranges::move(FindRandom(base), std::back_inserter(places.own));
+  if (places.own.empty()) places.own = MakeRandom(base);
+  if (places.own.empty()) return Fail(std::move(usual).error());
+  return places;
+}
+
+// In the order of their names.
+std::vector<FileEndpointStore::Own> FileEndpointStore::FindRandom(int base) const {
+  std::vector<Own> found;
+  for (const std::string& name : NamesIn(fmt::format("/proc/self/fd/{}", base))) {
+    if (!name.starts_with(own_name_ + "-")) continue;
+    UniqueFd fd(openat(base, name.c_str(), kDirectory | O_NOFOLLOW));
+    if (fd && CheckOwner(fd.get(), name)) found.push_back({std::move(fd), name});
+  }
+  return found;
+}
+
+// The first of them stays. None: it cannot be made, or not found again (a file server may change the owner).
+std::vector<FileEndpointStore::Own> FileEndpointStore::MakeRandom(int base) const {
+  std::array<uint8_t, 4> random{};
+  auth::RandomBytes(random);
+  const std::string made = fmt::format("{}-{:02x}", own_name_, fmt::join(random, ""));
+  if (mkdirat(base, made.c_str(), S_IRWXU) != 0) return {};
+  std::vector<Own> found = FindRandom(base);
+  if (found.empty() || found.front().name != made) unlinkat(base, made.c_str(), AT_REMOVEDIR);
+  return found;
+}
+
+Result<UniqueFd> FileEndpointStore::OpenUsual(int base) const {
+  UniqueFd own(openat(base, own_name_.c_str(), kDirectory | O_NOFOLLOW));
   // The first process makes it. EEXIST comes from the server, not from the client's cache.
   if (!own && errno == ENOENT) {
-    if (mkdirat(base.get(), own_name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    if (mkdirat(base, own_name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
       const int error = errno;
       if (error == EACCES || error == EROFS) return Unusable(directory_, "cannot be written to");
-      return Fail(Code::kSystem, "cannot make {}: {}", PathOf(""), ErrnoText(error));
+      return Fail(Code::kSystem, "cannot make {}: {}", PathOf(own_name_, ""), ErrnoText(error));
     }
-    own.Reset(openat(base.get(), own_name_.c_str(), kDirectory | O_NOFOLLOW));
+    own.Reset(openat(base, own_name_.c_str(), kDirectory | O_NOFOLLOW));
   }
   if (!own) {
     const int error = errno;
-    if (error == ELOOP || error == ENOTDIR) return Unusable(PathOf(""), "is no directory");
-    if (error == EACCES) return Unusable(PathOf(""), "cannot be entered");
-    return Fail(Code::kSystem, "cannot open {}: {}", PathOf(""), ErrnoText(error));
+    if (error == ELOOP || error == ENOTDIR) return Unusable(PathOf(own_name_, ""), "is no directory");
+    if (error == EACCES) return Unusable(PathOf(own_name_, ""), "cannot be entered");
+    return Fail(Code::kSystem, "cannot open {}: {}", PathOf(own_name_, ""), ErrnoText(error));
   }
-  MUSTER_CHECK(CheckOwner(own.get()));
+  MUSTER_CHECK(CheckOwner(own.get(), own_name_));
   return own;
 }
 
-Status FileEndpointStore::Write(int own, std::string_view content) const {
+Status FileEndpointStore::Write(const Own& place, std::string_view content) const {
+  const int own = place.fd.get();
   const std::string draft = name_ + ".new";
   unlinkat(own, draft.c_str(), 0);
   UniqueFd fd(
       openat(own, draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!fd) return Fail(Code::kSystem, "cannot make {}: {}", PathOf(draft), ErrnoText(errno));
+  if (!fd) return Fail(Code::kSystem, "cannot make {}: {}", PathOf(place.name, draft), ErrnoText(errno));
   const auto drop = [&](std::string_view problem) {
     unlinkat(own, draft.c_str(), 0);
-    return Fail(Code::kSystem, "cannot write {}: {}", PathOf(name_), problem);
+    return Fail(Code::kSystem, "cannot write {}: {}", PathOf(place.name, name_), problem);
   };
   if (const Status written = WriteAll(fd.get(), content); !written) return drop(written.error().message);
   // NFS sends written data when the file is closed, and reports only then whether there was space.
@@ -161,53 +204,69 @@ Status FileEndpointStore::Write(int own, std::string_view content) const {
 }
 
 Status FileEndpointStore::Publish(std::string_view root_address, Deadline /*deadline*/) {
-  MUSTER_TRY(const UniqueFd own, OpenOwn());
-  MUSTER_CHECK(Write(own.get(), EncodeRootAddressFile(root_address)));
-  RemoveForgotten(own.get(), name_);
+  MUSTER_TRY(const Places places, Open(false));
+  MUSTER_CHECK(Write(places.own.front(), EncodeRootAddressFile(root_address)));
+  RemoveForgotten(places.own.front().fd.get(), name_);
   return {};
 }
 
 // Absent: there is nothing.
-Result<std::optional<std::string>> FileEndpointStore::Read(int own) const {
+Result<std::optional<std::string>> FileEndpointStore::Read(const Own& own) const {
+  const std::string path = PathOf(own.name, name_);
   // Without O_NONBLOCK a FIFO of that name would block this process.
-  const UniqueFd fd(openat(own, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const UniqueFd fd(openat(own.fd.get(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return std::nullopt;
-  if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", PathOf(name_), ErrnoText(errno));
+  if (!fd) return Fail(Code::kSystem, "cannot open {}: {}", path, ErrnoText(errno));
   struct stat found {};
   if (fstat(fd.get(), &found) != 0) {
-    return Fail(Code::kSystem, "cannot examine {}: {}", PathOf(name_), ErrnoText(errno));
+    return Fail(Code::kSystem, "cannot examine {}: {}", path, ErrnoText(errno));
   }
   const bool ours = S_ISREG(found.st_mode) && found.st_uid == uid_ && (found.st_mode & kOthers) == 0;
   if (!ours) {
     return Fail(Code::kAuthentication,
-                "{} is ignored: it belongs to uid {} and has mode {:o}; expected: uid {}, mode 600",
-                PathOf(name_), found.st_uid, found.st_mode & 07777, uid_);
+                "{} is ignored: it belongs to uid {} and has mode {:o}; expected: uid {}, mode 600", path,
+                found.st_uid, found.st_mode & 07777, uid_);
   }
   const Result<std::string> content = ReadAll(fd.get());
-  if (!content) return Fail(Code::kSystem, "cannot read {}: {}", PathOf(name_), content.error().message);
+  if (!content) return Fail(Code::kSystem, "cannot read {}: {}", path, content.error().message);
   std::optional<std::string> root_address = DecodeRootAddressFile(*content);
-  if (!root_address) return Fail(Code::kSystem, "{} is not whole", PathOf(name_));
+  if (!root_address) return Fail(Code::kSystem, "{} is not whole", path);
   return root_address;
 }
 
+Result<std::optional<std::string>> FileEndpointStore::ReadAny(const Places& places) const {
+  Result<std::optional<std::string>> none = std::optional<std::string>();
+  for (const Own& own : places.own) {
+    Result<std::optional<std::string>> read = Read(own);
+    if (read && *read) return read;
+    if (!read && none) none = std::move(read);
+  }
+  return none;
+}
+
 Result<std::optional<std::string>> FileEndpointStore::LookUp(Deadline /*deadline*/) {
-  MUSTER_TRY(const UniqueFd own, OpenOwn());
-  MUSTER_TRY(std::optional<std::string> root_address, Read(own.get()));
+  const bool thorough = (absences_ + 1) % kLooksForEachTrace == 0;
+  MUSTER_TRY(const Places places, Open(thorough));
+  MUSTER_TRY(std::optional<std::string> root_address, ReadAny(places));
   absences_ = root_address ? 0 : absences_ + 1;
-  if (root_address || absences_ % kLooksForEachTrace != 0) return root_address;
+  if (root_address || !thorough) return root_address;
   std::array<char, 64> host{};
   gethostname(host.data(), host.size() - 1);
   const std::string trace = fmt::format("trace-{}-{}", host.data(), getpid());
-  if (mkdirat(own.get(), trace.c_str(), S_IRWXU) == 0) unlinkat(own.get(), trace.c_str(), AT_REMOVEDIR);
-  return Read(own.get());
+  const int own = places.own.front().fd.get();
+  if (mkdirat(own, trace.c_str(), S_IRWXU) == 0) unlinkat(own, trace.c_str(), AT_REMOVEDIR);
+  return ReadAny(places);
 }
 
 void FileEndpointStore::Withdraw(std::string_view root_address) {
-  const Result<UniqueFd> own = OpenOwn();
-  if (!own) return;
-  // By now it is another root's: this process must not remove it.
-  const auto found = Read(own->get());
-  if (found && *found && **found == root_address) unlinkat(own->get(), name_.c_str(), 0);
+  const Result<Places> places = Open(true);
+  if (!places) return;
+  for (const Own& own : places->own) {
+    // By now it may be another root's: this process must not remove it.
+    const auto found = Read(own);
+    if (found && *found && **found == root_address) unlinkat(own.fd.get(), name_.c_str(), 0);
+    if (own.name != own_name_) unlinkat(places->base.get(), own.name.c_str(), AT_REMOVEDIR);
+  }
 }
 
 std::string EncodeRootAddressFile(std::string_view root_address) {

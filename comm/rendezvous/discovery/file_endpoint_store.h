@@ -1,5 +1,8 @@
 // A file in a directory that all nodes share, as an endpoint store: DIRECTORY/muster-UID/NAME.
 //
+// In a directory that every user may write, another user may have taken the name muster-UID. Then it is
+// muster-UID-RANDOM, found by its owner. Several nodes may make one at the same moment, so all of them are read.
+//
 // A new file replaces the old one as a whole (rename). So no process reads half of one, and files of an
 // earlier run do no harm. The directory muster-UID has mode 0700 and the files 0600. Files of another owner,
 // or readable by other users, are ignored.
@@ -14,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/base/unique_fd.h"
 #include "comm/rendezvous/discovery/endpoint_store.h"
@@ -34,12 +38,27 @@ class FileEndpointStore : public EndpointStore {
   std::string Describe() const override;
 
  private:
+  // A directory of this user in DIRECTORY.
+  struct Own {
+    UniqueFd fd;
+    std::string name;
+  };
+  struct Places {
+    UniqueFd base;
+    std::vector<Own> own;  // at least one; a new address belongs into the first
+  };
+
   Result<UniqueFd> OpenBase() const;
-  Result<UniqueFd> OpenOwn() const;
-  Status CheckOwner(int own) const;
-  Result<std::optional<std::string>> Read(int own) const;
-  Status Write(int own, std::string_view content) const;
-  std::string PathOf(std::string_view name) const;
+  // `thorough`: those with a random name also if muster-UID is there: another user may have had it before.
+  Result<Places> Open(bool thorough) const;
+  Result<UniqueFd> OpenUsual(int base) const;
+  std::vector<Own> FindRandom(int base) const;
+  std::vector<Own> MakeRandom(int base) const;
+  Status CheckOwner(int own, std::string_view name) const;
+  Result<std::optional<std::string>> Read(const Own& own) const;
+  Result<std::optional<std::string>> ReadAny(const Places& places) const;
+  Status Write(const Own& own, std::string_view content) const;
+  std::string PathOf(std::string_view own_name, std::string_view name) const;
 
   const std::string directory_;
   const std::string name_;

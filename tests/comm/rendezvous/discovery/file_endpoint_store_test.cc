@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdarg>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "tests/comm/base/print_error.h"
@@ -20,6 +22,7 @@ struct SlowCache {
   bool on = false;
   bool close_to_open = true;  // false: mounted with nocto
   std::set<std::string> absent;
+  bool gives_away = false;  // what is made gets another owner
 };
 SlowCache& Cache() {
   static SlowCache cache;
@@ -60,6 +63,7 @@ extern "C" int FortifiedOpen(const char* path, int flags) { return open(path, fl
 extern "C" int mkdirat(int directory, const char* path, mode_t mode) {
   const auto made = static_cast<int>(syscall(SYS_mkdirat, directory, path, mode));
   if (made == 0) Cache().absent.clear();
+  if (made == 0 && Cache().gives_away) fchownat(directory, path, 65534, 65534, AT_SYMLINK_NOFOLLOW);
   if (made != 0 && errno == EEXIST) Cache().absent.erase(path);
   return made;
 }
@@ -181,12 +185,58 @@ TEST_F(FileEndpointStoreTest, WhatOthersMayReadIsNotBelieved) {
   EXPECT_EQ(Open().LookUp(Soon()), Found("here"));
 }
 
-TEST_F(FileEndpointStoreTest, ADirectoryOfSomebodyElseIsRefused) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root (to give a directory away)";
-  fs::create_directory(Own());
-  ASSERT_EQ(chown(Own().c_str(), 65534, 65534), 0);
+// As in /scratch with the mode of /tmp.
+TEST_F(FileEndpointStoreTest, AnotherUserMayHaveTakenTheName) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root (to give files away)";
+  const auto make_directory = [&] { fs::create_directory(Own()); };
+  const auto make_link = [&] { fs::create_directory_symlink("/tmp", Own()); };
+  const auto make_pipe = [&] { mkfifo(Own().c_str(), 0666); };
+  for (const std::function<void()>& make :
+       {std::function<void()>(make_directory), {make_link}, {make_pipe}}) {
+    make();
+    ASSERT_EQ(lchown(Own().c_str(), 65534, 65534), 0);
+    FileEndpointStore root = Open();
+    FileEndpointStore leader = Open();
+    EXPECT_EQ(leader.LookUp(Soon()), kNothing);
+    ASSERT_TRUE(root.Publish("here", Soon()));
+    EXPECT_EQ(leader.LookUp(Soon()), Found("here"));
+    // A leader that has come after the other user has gone.
+    fs::remove(Own());
+    FileEndpointStore late = Open();
+    Found found = kNothing;
+    for (int looks = 0; looks < 20 && found == kNothing; ++looks) found = late.LookUp(Soon());
+    EXPECT_EQ(found, Found("here"));
+    root.Withdraw("here");
+    EXPECT_EQ(Open().LookUp(Soon()), kNothing);
+    EXPECT_TRUE(fs::remove(Own()));
+    EXPECT_TRUE(fs::is_empty(shared)) << "no random name stays";
+  }
+}
+
+TEST_F(FileEndpointStoreTest, AllDirectoriesOfThisUserAreRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root (to give files away)";
+  for (const char* suffix : {"", "-00000001", "-00000002", "-00000003"})
+    fs::create_directory(Own() += suffix);
+  for (const char* suffix : {"-00000002", "-00000003"}) fs::permissions(Own() += suffix, fs::perms(0700));
+  for (const char* suffix : {"", "-00000003"}) ASSERT_EQ(chown((Own() += suffix).c_str(), 65534, 65534), 0);
+  fs::create_directory(Own() += "-0000000f");
+  fs::permissions(Own() += "-0000000f", fs::perms(0700));
+  std::ofstream(((Own() += "-0000000f") / "root-a")) << EncodeRootAddressFile("here");
+  fs::permissions((Own() += "-0000000f") / "root-a", fs::perms(0600));
+  EXPECT_EQ(Open().LookUp(Soon()), Found("here")) << "made at the same moment as -00000002";
+  ASSERT_TRUE(Open().Publish("there", Soon()));
+  EXPECT_TRUE(fs::exists((Own() += "-00000002") / "root-a"));
+  EXPECT_EQ(Open().LookUp(Soon()), Found("there"));
+}
+
+// By a file server that gives files another owner.
+TEST_F(FileEndpointStoreTest, ADirectoryThatIsNoneOfThisUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root (to give files away)";
+  Cache().gives_away = true;
   EXPECT_EQ(Refused(), Unusable(fmt::format("{}/ belongs to uid 65534, not to uid 0", Own().string())));
   EXPECT_EQ(Open().Publish("here", Soon()).error().code, Code::kConfiguration);
+  EXPECT_TRUE(fs::remove(Own()));
+  EXPECT_TRUE(fs::is_empty(shared)) << "no random name stays";
 }
 
 TEST_F(FileEndpointStoreTest, ADirectoryThatLetsOthersInIsRefused) {
