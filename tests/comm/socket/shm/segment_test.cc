@@ -8,6 +8,7 @@
 
 #include <set>
 
+#include "comm/system/anonymous_file.h"
 #include "comm/system/system_calls.h"
 
 namespace muster::socket {
@@ -79,7 +80,7 @@ TEST(Segment, RefusesWhatIsNotOne) {
   const std::string message =
       "the received descriptor is not an anonymous file of " + std::to_string(shape.Bytes()) + " bytes";
   EXPECT_EQ(Refusal(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)), shape), message);
-  UniqueFd unsealed(open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  UniqueFd unsealed = MakeUnnamedFile("/dev/shm");
   ASSERT_EQ(ftruncate(unsealed.get(), static_cast<off_t>(shape.Bytes())), 0);
   EXPECT_EQ(Refusal(std::move(unsealed), shape), message);
   const SegmentShape larger = SegmentShape::For(3, 4096);
