@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include "tests/comm/net/test_loop.h"
 
@@ -111,11 +112,12 @@ TEST(EventLoopTimers, ATimerIsNotPendingInItsHandler) {
 
 TEST(EventLoopTimers, AHandlerMayOwnATimerAtTheEndOfTheLoop) {
   auto loop = *EventLoop::Create();
-  const auto owned = std::make_shared<Timer>(loop->After(hours(1), [] {}));
+  auto owned = std::make_shared<Timer>(loop->After(hours(1), [] {}));
   const std::weak_ptr<Timer> timer = owned;
-  loop->After(hours(2), [owned] {});
+  loop->After(hours(2), [owned = std::move(owned)] {});
+  EXPECT_FALSE(timer.expired());
   loop.reset();
-  EXPECT_EQ(timer.use_count(), 1);
+  EXPECT_TRUE(timer.expired());
 }
 
 TEST(EventLoopTimers, ADelayBeyondTheClockNeverFires) {
