@@ -146,6 +146,7 @@ TEST_F(LauncherTest, BlocksAreExchangedInPlaceFromACopy) {
   EXPECT_EQ(nccl_.calls[3], from);
   EXPECT_EQ(nccl_.calls[4], "recv 1 @8 x2");
   EXPECT_EQ(cuda_.FreeOn(copy_.memory, nullptr), CudaResult::kSuccess);
+  EXPECT_EQ(cuda_.Synchronize(nullptr), CudaResult::kSuccess);
   EXPECT_EQ(cuda_.Free(memory), CudaResult::kSuccess);
 }
 
