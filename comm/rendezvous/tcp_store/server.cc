@@ -150,11 +150,15 @@ void Server::OnClosed(ClientId id, const Error& reason) {
   // The end of a client's connection, even if sudden, is not logged; a refusal by the store itself is.
   if (reason.code != Code::kSystem && !was_admitted) Refuse(peer, reason);
   if (was_admitted && !reason.message.empty()) {
-    // Without a gate a stranger is a client too.
-    rejections_.Add(reason.code == Code::kSystem ? LogLevel::kDebug : LogLevel::kWarning,
-                    {{"peer", peer.ToString()}},
-                    fmt::format("store {}: closed the connection from {}: {}", address_.ToString(),
-                                peer.ToString(), reason.message));
+    const LogLevel level = reason.code == Code::kSystem ? LogLevel::kDebug : LogLevel::kWarning;
+    const std::string text = fmt::format("store {}: closed the connection from {}: {}", address_.ToString(),
+                                         peer.ToString(), reason.message);
+    // Without a gate a stranger is a client too. With one, no flood of strangers may hide a member's failure.
+    if (options_.gate) {
+      Log(level, "{}", text);
+    } else {
+      rejections_.Add(level, {{"peer", peer.ToString()}}, text);
+    }
   }
   if (was_admitted && space->second.clients() == 0 && space->first < first_space_) spaces_.erase(space);
   UpdatePaused();

@@ -178,6 +178,19 @@ TEST_F(GateTest, TheLogOfClientsThatThenSendGarbageIsBounded) {
   EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<long>(RejectionLog::kLoggedPerMinute));
 }
 
+TEST_F(GateTest, EachMemberThatSendsGarbageIsLogged) {
+  constexpr auto kMembers = static_cast<long>(RejectionLog::kLoggedPerMinute) + 3;
+  Start(
+      {.gate = [](const net::SocketAddress&, const ServerOptions::Verdict& verdict) { verdict(Member{}); }});
+  for (int i = 0; i < kMembers; ++i) {
+    Peer member = Client();
+    member.Send(Text("GET / HTTP/1.1\r\n\r\n"));
+    member.ExpectClosed();
+  }
+  const std::string text = log.Text();
+  EXPECT_EQ(std::ranges::count(text, '\n'), kMembers);
+}
+
 // PyTorch before 2.2.
 TEST_F(GateTest, AnOlderClientsUserIsToldWhatToDo) {
   Start({.advice = "set run.store=program"});
