@@ -12,18 +12,10 @@ namespace muster::map {
 namespace {
 
 // The rank of a group whose root is the test.
-class RankWithoutRoot : public Group, private RootLink {
+class RankWithoutRoot : public GroupWithoutRoot, private RootLink {
  public:
-  RankWithoutRoot() { roster_.members.push_back({}); }
+  RankWithoutRoot() : GroupWithoutRoot(OfOneMember(), 1) {}
 
-  int rank() const override { return 1; }
-  const Roster& roster() const override { return roster_; }
-  const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> KeyedAllGather(std::string_view, ByteView, Deadline) override { return {}; }
-  int failure_fd() const override { return -1; }
-  std::optional<Error> failure() const override { return std::nullopt; }
-  void Fail(const Error&) override {}
-  Status Leave(Deadline) override { return {}; }
   RootLink* root_link() override { return this; }
 
   void Receive(const Bytes& message) const { listener_.on_message(message); }
@@ -43,8 +35,12 @@ class RankWithoutRoot : public Group, private RootLink {
     if (listener.on_message) listener_ = std::move(listener);
   }
 
-  Roster roster_;
-  GroupKey key_{};
+  static Roster OfOneMember() {
+    Roster roster;
+    roster.members.push_back({});
+    return roster;
+  }
+
   Listener listener_;
   std::promise<void> wants_;
   bool wanted_ = false;

@@ -59,30 +59,12 @@ TEST(Map, WorldOfOne) {
   EXPECT_EQ(member->Finish()->committed, 10);
 }
 
-// Without a control plane: the map has a thread of its own.
-class GroupWithoutRoot : public Group {
- public:
-  GroupWithoutRoot() {
-    roster_.nodes.push_back({"gpu01", {}});
-    roster_.members.push_back({0, 0, getpid(), {}});
-  }
-  int rank() const override { return 0; }
-  const Roster& roster() const override { return roster_; }
-  const GroupKey& key() const override { return key_; }
-  Result<std::vector<Bytes>> KeyedAllGather(std::string_view, ByteView, Deadline) override { return {}; }
-  int failure_fd() const override { return -1; }
-  std::optional<Error> failure() const override { return std::nullopt; }
-  void Fail(const Error&) override {}
-  Status Leave(Deadline) override { return {}; }
-
- private:
-  Roster roster_;
-  GroupKey key_{};
-};
-
-// As when the function of a map forks, and the child returns from main.
+// As when the function of a map forks, and the child returns from main. Without a control plane the map has a thread of its own.
 TEST(Map, AForkedChildEndsWithItsMember) {
-  GroupWithoutRoot group;
+  Roster roster;
+  roster.nodes.push_back({"gpu01", {}});
+  roster.members.push_back({0, 0, getpid(), {}});
+  GroupWithoutRoot group(std::move(roster));
   auto member = Member::Join(group, Of(1), {}, Deadline::After(seconds(60)));
   ASSERT_TRUE(member) << ToString(member.error());
   ASSERT_TRUE(*(*member)->Next());

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "comm/map/member.h"
 #include "tests/comm/map/groups_in_process.h"
@@ -58,5 +61,24 @@ inline std::string ExpectedResults(uint64_t items) {
   for (uint64_t item = 0; item < items; ++item) all += std::to_string(item * item) + "\n";
   return all;
 }
+
+// A group of one process without a control plane.
+class GroupWithoutRoot : public Group {
+ public:
+  explicit GroupWithoutRoot(Roster roster, int rank = 0) : roster_(std::move(roster)), rank_(rank) {}
+  int rank() const override { return rank_; }
+  const Roster& roster() const override { return roster_; }
+  const GroupKey& key() const override { return key_; }
+  Result<std::vector<Bytes>> KeyedAllGather(std::string_view, ByteView, Deadline) override { return {}; }
+  int failure_fd() const override { return -1; }
+  std::optional<Error> failure() const override { return std::nullopt; }
+  void Fail(const Error&) override {}
+  Status Leave(Deadline) override { return {}; }
+
+ private:
+  const Roster roster_;
+  const int rank_;
+  const GroupKey key_{};
+};
 
 }  // namespace muster::map
