@@ -11,14 +11,14 @@ LISTENING = "0A"
 
 
 def processes():
-    """Of this network namespace, except this one."""
+    """Of this network namespace, except this one and slurmd with what it starts: those are no job's."""
     own = os.readlink("/proc/self/ns/net")
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
                 name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
             # A zombie has no namespace.
-            if int(pid) != os.getpid() and os.readlink(f"/proc/{pid}/ns/net") == own:
+            if name != "slurmd" and int(pid) != os.getpid() and os.readlink(f"/proc/{pid}/ns/net") == own:
                 yield f"process {pid} {name}{rest[:2]}"
         except OSError:
             pass

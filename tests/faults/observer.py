@@ -5,6 +5,7 @@ those of all ranks. Every wait is for events of this step alone; one thread a st
 """
 
 import os
+import re
 import selectors
 import signal
 import stat
@@ -161,7 +162,16 @@ class Step:
 
     def said(self):
         last = {rank: (self.text(rank).splitlines() or [""])[-1] for rank in RANKS}
-        return "; ".join(f"{rank}: {self.code(rank)} {line}" for rank, line in last.items())
+        ranks = "; ".join(f"{rank}: {self.code(rank)} {line}" for rank, line in last.items())
+        return f"{ranks}; srun: {' '.join(self._srun_said()[-500:].split())}"
+
+    def _srun_said(self):
+        return read(os.path.join(self.folder, "srun.out"))
+
+    def ended_by_slurm(self):
+        """What srun printed if Slurm did not start the whole step or ended it; else nothing."""
+        said = self._srun_said()
+        return " ".join(said.split()) if re.search("launch failed|aborted|CANCELLED", said) else ""
 
     # ---- the end
 

@@ -45,6 +45,7 @@ class Verdict:
     cell: Cell
     seconds: float  # from the fault to the end of the last rank that was not hit; NaN: it never came to that
     problems: tuple
+    ended_by_slurm: str = ""  # what srun said, if Slurm itself ended the step
 
 
 class Play:
@@ -272,7 +273,8 @@ def play(cell, folder, programs, together=None, **canary):
         act.problems.append(str(stuck))
         act.act.leave()
     finally:
+        ended_by_slurm = act.step.ended_by_slurm() if act.problems else ""
         act.close()
-    return Verdict(cell, took, tuple(act.problems))
+    return Verdict(cell, took, tuple(act.problems), ended_by_slurm)
 
 
