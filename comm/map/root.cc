@@ -250,22 +250,22 @@ void Root::Dispatch() {
 }
 
 void Root::Lose(int rank, const std::string& why) {
-  const bool takes_part = ranks_.erase(rank) > 0;
   done_.insert(rank);
-  if (takes_part) {
+  if (ranks_.erase(rank) > 0) {
+    // `why` may name another rank of its node.
+    const std::string name = DescribeRank(params_.roster, rank);
+    const std::string loss = why.starts_with(name) ? why : fmt::format("{} is lost ({})", name, why);
     if (!why.empty() && at_work()) lost_.insert(rank);
     const Ledger::Lost lost = ledger_->Lose(rank);
     if (!why.empty() && state_ == State::kOpen) {
       LogEvent(LogLevel::kWarning, "map_rank_lost", {{"rank", rank}, {"items", lost.returned}},
-               "{}; {} of its items go to other ranks", why, lost.returned);
+               "{}; {} of its items go to other ranks", loss, lost.returned);
     }
-    for (const GrantedItem& item : lost.poisoned) {
-      const std::string reason = why.empty() ? "its rank left the map" : why + ", while at work on it";
-      Poison(rank, item.index, "", reason, {});
-    }
+    const std::string reason = why.empty() ? "its rank left the map" : loss + ", while at work on it";
+    for (const GrantedItem& item : lost.poisoned) Poison(rank, item.index, "", reason, {});
     Dispatch();
+    last_loss_ = why;
   }
-  if (takes_part) last_loss_ = why;
   CheckAbandoned();
   CheckDone();
 }

@@ -55,11 +55,11 @@ class GroupsInProcess {
 
   Group& group(int rank) { return *groups_[static_cast<size_t>(rank)]; }
 
-  // The rank has ended: nothing comes from it, and nothing reaches it.
-  void Kill(int rank) {
+  // The rank has ended: nothing comes from it, and nothing reaches it. why: what another rank did to it.
+  void Kill(int rank, std::string_view why = "") {
     OnLoop([&] {
       groups_[static_cast<size_t>(rank)]->cut = true;
-      service_->Lose(rank, DescribeRank(roster_, rank) + " was killed");
+      service_->Lose(rank, why.empty() ? DescribeRank(roster_, rank) + " was killed" : std::string(why));
       return 0;
     });
   }

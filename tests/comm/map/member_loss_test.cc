@@ -46,6 +46,20 @@ TEST(Map, AnItemThatKillsEachRankIsGivenUp) {
   EXPECT_EQ(AsText(record.payload), "rank 1 on gpu02 was killed, while at work on it");
 }
 
+TEST(Map, NamesTheRankThatIsLostWithAnotherOne) {
+  GroupsInProcess groups(2);
+  Options options;
+  options.retries = 0;
+  const auto first = JoinAs(groups, 0, Of(1), options);
+  const auto second = JoinAs(groups, 1, Of(1), options);
+  ASSERT_TRUE(*second->Next());
+  groups.Kill(1, "rank 4 on gpu02 ended");
+  EXPECT_EQ(*first->Next(), std::nullopt);
+  EXPECT_EQ(first->Finish()->poisoned, 1);
+  EXPECT_EQ(AsText(first->Read(0, 1)->front().payload),
+            "rank 1 on gpu02 is lost (rank 4 on gpu02 ended), while at work on it");
+}
+
 TEST(Map, FailsTheGroupWhenTheLastRankIsLost) {
   GroupsInProcess groups(2);
   const auto first = JoinAs(groups, 0, Of(10));
