@@ -73,13 +73,14 @@ bound() {
   formed_in_spite bound
 }
 
-# Listeners that accept, some of which send bytes, have all ports that the root would take, and keep them.
+# Another user's listeners, some of which send bytes, have all ports that the root would take, and keep them.
 all_ports() {
   local ports
   names_before ports 0 5
   ports=$(grep -x '[0-9]*' "$work/ports/names" | paste -sd,)
-  attacker ports_by gpu01 -- "$work/ports_by/ready" "$ports"
+  attacker ports_by --user nobody gpu01 -- "$work/ports_by/ready" "$ports"
   until_true 10 test -s "$work/ports_by/ready"
+  expect 'the user of these ports' "$(stat -c %U "$work/ports_by/ready")" nobody
   open_gate ports 1
   formed_in_spite ports
 }
