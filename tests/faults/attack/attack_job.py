@@ -5,6 +5,7 @@ rank 0's: its supervisor is the root, the leader of its node and the server of t
 `muster launch` with two ranks, on gpu01. Alone is `muster store` on gpu01, with store_client on gpu02.
 """
 
+import contextlib
 import glob
 import os
 import re
@@ -197,7 +198,7 @@ class Job:
         return self._family[rank][1]
 
     def pids(self):
-        return [pid for pair in self._family.values() for pid in pair]
+        return [pid for pair in list(self._family.values()) for pid in pair]
 
     def greeting(self):
         def line():
@@ -215,7 +216,8 @@ class Job:
 
     def read_heartbeats(self):
         """The kernel keeps few of them."""
-        self._beats.times()
+        if self._beats:
+            self._beats.times()
 
     def late(self, start, end):
         """How late a heartbeat was in that time."""
@@ -238,8 +240,13 @@ class Job:
     def descriptors(self):
         return sum(_count(f"/proc/{pid}/fd") for pid in self.pids())
 
+    def forget_peak(self):
+        for pid in self.pids():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/clear_refs", "wb", 0) as file:
+                file.write(b"5")
+
     def most_memory(self):
-        """The most that its processes ever had, together, in MiB."""
+        """The most that its processes had since forget_peak(), together, in MiB."""
         return sum(_peak(pid) for pid in self.pids()) / 1024
 
     def await_operations(self, since):

@@ -18,6 +18,7 @@ has seen; the last line is `N passed, N failed, 0 skipped`, a row each.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import dataclasses
 import itertools
@@ -26,6 +27,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../../cluster")]
@@ -37,6 +39,7 @@ from promise import HEAD, REPORT, TRIES, Cost, Report, Row  # noqa: E402
 
 BLIND_S, SHORT_S, LONG_S = 1, 2, 20
 SETTLE_S = 0.3
+SAMPLE_S = 0.1
 PROGRAMS = {
     "muster": "bootstrap/cli/muster",
     "attacker": "tests/faults/attack/attacker",
@@ -94,6 +97,35 @@ class Sink:
         self._child.wait()
 
 
+class Watch:
+    """What the job needs while this is entered; its heartbeats are read."""
+
+    def __init__(self, job):
+        self.descriptors, self.memory = 0, 0.0
+        self._job, self._over = job, threading.Event()
+
+    def __enter__(self):
+        self._job.forget_peak()
+        self._threads = concurrent.futures.ThreadPoolExecutor(1)
+        self._samples = self._threads.submit(self._run)
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._threads.shutdown()
+        self._samples.result()
+
+    def _run(self):
+        while not self._over.wait(SAMPLE_S):
+            self._sample()
+        self._sample()
+
+    def _sample(self):
+        self.descriptors = max(self.descriptors, self._job.descriptors())
+        self.memory = max(self.memory, self._job.most_memory())
+        self._job.read_heartbeats()
+
+
 class Play:
     def __init__(self, work, programs, seconds):
         self.work, self.programs, self.seconds = work, programs, seconds
@@ -113,38 +145,38 @@ class Play:
 
     def window(self, job, listener, attack, targets):
         """The job's need while the attack lasts."""
-        lines, most = job.lines(), 0
-        attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), targets)
-        time.sleep(SETTLE_S)
-        start, began = time.time(), time.monotonic()
-        while time.monotonic() - began < self.seconds and not job.ended():
-            time.sleep(0.1)
-            most = max(most, job.descriptors())
-            job.read_heartbeats()
-        end, over = time.time(), time.monotonic()
+        lines = job.lines()
+        with Watch(job) as watch:
+            attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), targets)
+            time.sleep(SETTLE_S)
+            start, began = time.time(), time.monotonic()
+            while time.monotonic() - began < self.seconds and not job.ended():
+                time.sleep(0.1)
+            end, over = time.time(), time.monotonic()
         late = job.late(start, end)
         reports = attackers.end()
         if job.ended():
             raise Broken(f"ended during the attack: {job.stderr_tail()}")
         # An operation that the attack holds up is known when it has ended.
         job.await_operations(over)
-        return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, most, job.most_memory(), reports)
+        return Cost(late, job.slowest(began, over), 0.0, job.lines() - lines, watch.descriptors, watch.memory, reports)
 
     # ---- a group at work
 
     def at_work(self, pairs):
         """A row for each (listener, attack) of one phase, all on one job while it lives through them, and one for its end."""
         phase = pairs[0][0].phase
-        begin = {"": self.job, "leaving": lambda: self.job(leaver=LEAVER)}[phase]
-        job, lines = None, 0
+        leaver = {"": None, "leaving": LEAVER}[phase]
+        job, lines, before = None, 0, Cost()
         try:
             for listener, attack in pairs:
                 for count in range(1, TRIES + 1):
                     if job is None:
-                        job, lines = begin(), 0
+                        job, lines = self.job(waits=True, leaver=leaver), 0
                         job.await_formed()
                         job.watch_heartbeats()
-                        lines = job.lines()
+                        job.begin()
+                        lines, before = job.lines(), need(job)
                     row = self.pair(job, listener, attack)
                     row.tries = count
                     job.await_quiet()
@@ -157,10 +189,11 @@ class Play:
                     again(row)
                 yield row
             if job:
+                cost = need(job)
                 code = job.finish()
                 outcome = "same" if code == 0 else f"exit code {code}: {job.stderr_tail()}"
-                cost = Cost(lines=job.lines() - lines)
-                yield Row(dataclasses.replace(THE_END, phase=phase), "-", Cost(), cost, 0, outcome)
+                cost.lines = job.lines() - lines
+                yield Row(dataclasses.replace(THE_END, phase=phase), "-", before, cost, 0, outcome)
         finally:
             if job:
                 job.close()
@@ -246,22 +279,19 @@ class Play:
         try:
             prepare(job)
             aimed = targets(job)
-            lines, most = job.lines(), 0
+            lines = job.lines()
             attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), aimed)
             try:
-                end = time.monotonic() + self.seconds
-                while time.monotonic() < end:
-                    time.sleep(0.1)
-                    most = max(most, job.descriptors())
-                began, memory = time.monotonic(), job.most_memory()
-                took = max(step(job)) - began
+                with Watch(job) as watch:
+                    time.sleep(self.seconds)
+                    began = time.monotonic()
+                    took = max(step(job)) - began
             finally:
                 reports = attackers.end()
-            memory = max(memory, job.most_memory())
             code = job.finish()
             if code != 0:
                 raise Broken(f"exit code {code}: {job.stderr_tail()}")
-            return Cost(0.0, 0.0, took, job.lines() - lines, most, memory, reports)
+            return Cost(0.0, 0.0, took, job.lines() - lines, watch.descriptors, watch.memory, reports)
         finally:
             job.close()
 
@@ -283,6 +313,13 @@ class Play:
                 at_work.append((listener, attack))
         for _, of_job in itertools.groupby(at_work, lambda pair: str(pair[0]) if job_for_each_listener else pair[0].phase):
             yield from self.at_work(list(of_job))
+
+
+def need(job):
+    """Between attacks."""
+    with Watch(job) as watch:
+        pass
+    return Cost(descriptors=watch.descriptors, memory=watch.memory)
 
 
 def show(rows):

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""attacks.py without a cluster: which results are final, and which are played again."""
+"""attacks.py without a cluster: which results are final, which are played again, and what is measured."""
 
 import contextlib
 import io
 import os
 import sys
+import threading
+import time
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -31,10 +34,17 @@ class Met(Listener):
 class Job:
     """One that forms, and is quiet."""
 
+    def __init__(self):
+        self.used = Cost(memory=100.0)
+        self.busy, self.seen = False, threading.Event()
+
     def await_formed(self):
         pass
 
     def watch_heartbeats(self):
+        pass
+
+    def read_heartbeats(self):
         pass
 
     def await_quiet(self):
@@ -42,6 +52,28 @@ class Job:
 
     def lines(self):
         return 0
+
+    def forget_peak(self):
+        pass
+
+    def most_memory(self):
+        return self.used.memory
+
+    def descriptors(self):
+        if self.busy:
+            self.seen.set()
+            return 300
+        return self.used.descriptors
+
+    def begin(self):
+        pass
+
+    def first(self):
+        """Needs more descriptors until they have been counted."""
+        self.busy = True
+        self.seen.wait(10)
+        self.busy = False
+        return [time.monotonic()]
 
     def finish(self):
         return 0
@@ -66,8 +98,9 @@ class Play(attacks.Play):
     def job(self, *_, **__):
         return Job()
 
-    def window(self, *_):
-        return self.next()
+    def window(self, job, *_):
+        job.used = self.next()
+        return job.used
 
     def next(self):
         if not self.results:
@@ -78,10 +111,14 @@ class Play(attacks.Play):
         return result
 
 
+def met(phase=""):
+    return Met("root", "far", "hello", lambda _: ["tcp:target"], lambda _: "", b"", "tcp", phase)
+
+
 class Attacks(unittest.TestCase):
     def play(self, phase, *results):
         """The row, and how many pairs are played again."""
-        listener = Met("root", "far", "hello", lambda _: ["tcp:target"], lambda _: "", b"", "tcp", phase)
+        listener = met(phase)
         play, printed = Play(*results), io.StringIO()
         with contextlib.redirect_stdout(printed):
             if phase:
@@ -115,6 +152,33 @@ class Attacks(unittest.TestCase):
             with self.subTest(found=found):
                 row, reruns = self.play("forming", cost(), found)
                 self.assertEqual((len(row.problems()), reruns), (1, 0))
+
+    def test_what_rows_leave_behind_counts_at_the_end(self):
+        for problem, used in (
+            ("40 MiB more", lambda rows: cost(memory=100 + 20.0 * rows)),
+            ("300 more descriptors", lambda rows: cost(memory=100, descriptors=150 * rows)),
+        ):
+            with self.subTest(problem=problem):
+                *rows, end = Play(*map(used, (0, 1, 1, 2))).at_work([(met(), "hello")] * 2)
+                self.assertEqual([list(row.problems()) for row in rows], [[], []])
+                self.assertEqual(list(end.problems()), [problem])
+
+    def test_a_peak_counts_once(self):
+        job = attacks.Job.__new__(attacks.Job)
+        job.read_heartbeats = lambda: None
+        job.pids = lambda: [os.getpid()]
+        bytearray(64 << 20)
+        before = job.most_memory()
+        self.assertGreater(before, 64)
+        self.assertLess(attacks.need(job).memory, before - 32)
+
+    @unittest.mock.patch.object(attacks, "Attackers")
+    def test_descriptors_count_to_the_end_of_the_step(self, attackers):
+        attackers.return_value.end.return_value = [MET, MET]
+        play = Play()
+        play.seconds = 0
+        found = play.passed_beside(met("connecting"), "hello", lambda _: ["tcp:target"], Job(), Job.await_formed, Job.first)
+        self.assertEqual(found.descriptors, 300)
 
 
 if __name__ == "__main__":
