@@ -220,8 +220,8 @@ class Job:
             self._beats.times()
 
     def late(self, start, end):
-        """How late a heartbeat was in that time."""
-        return max(0.0, self._beats.longest_gap(start, end, 10) - HEARTBEAT_S)
+        """How late a heartbeat was in that time; 0 if none is watched."""
+        return max(0.0, self._beats.longest_gap(start, end, 10) - HEARTBEAT_S) if self._beats else 0.0
 
     def lines(self):
         texts = [read(path) for path in glob.glob(os.path.join(self.folder, "*.err"))]

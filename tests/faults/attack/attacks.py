@@ -252,7 +252,11 @@ class Play:
             job.begin()
             return job.first()
 
-        return self.passed_beside(listener, attack, targets, self.job(waits=True), Job.await_formed, connect)
+        def prepare(job):
+            job.await_formed()
+            job.watch_heartbeats()
+
+        return self.passed_beside(listener, attack, targets, self.job(waits=True), prepare, connect)
 
     def ended_beside(self, listener, attack, targets):
         """The programs of a launch end during the attack."""
@@ -283,15 +287,17 @@ class Play:
             attackers = Attackers(self.programs["attacker"], listener, attack, self.seconds, listener.hello(job), aimed)
             try:
                 with Watch(job) as watch:
+                    start = time.time()
                     time.sleep(self.seconds)
                     began = time.monotonic()
                     took = max(step(job)) - began
+                late = job.late(start, time.time())
             finally:
                 reports = attackers.end()
             code = job.finish()
             if code != 0:
                 raise Broken(f"exit code {code}: {job.stderr_tail()}")
-            return Cost(0.0, 0.0, took, job.lines() - lines, watch.descriptors, watch.memory, reports)
+            return Cost(late, 0.0, took, job.lines() - lines, watch.descriptors, watch.memory, reports)
         finally:
             job.close()
 

@@ -32,17 +32,23 @@ class Met(Listener):
 
 
 class Job:
-    """One that forms, and is quiet."""
+    """One that forms, and is quiet. Its heartbeats are LATE_S late."""
+
+    LATE_S = 0.02
 
     def __init__(self):
         self.used = Cost(memory=100.0)
+        self.watched = False
         self.busy, self.seen = False, threading.Event()
 
     def await_formed(self):
         pass
 
     def watch_heartbeats(self):
-        pass
+        self.watched = True
+
+    def late(self, *_):
+        return self.LATE_S if self.watched else 0.0
 
     def read_heartbeats(self):
         pass
@@ -179,6 +185,13 @@ class Attacks(unittest.TestCase):
         play.seconds = 0
         found = play.passed_beside(met("connecting"), "hello", lambda _: ["tcp:target"], Job(), Job.await_formed, Job.first)
         self.assertEqual(found.descriptors, 300)
+
+    @unittest.mock.patch.object(attacks, "Attackers")
+    def test_heartbeats_count_while_ranks_connect(self, attackers):
+        attackers.return_value.end.return_value = [MET, MET]
+        play = Play()
+        play.seconds = 0
+        self.assertEqual(play.connected_beside(met("connecting"), "hello", lambda _: ["tcp:target"]).late, Job.LATE_S)
 
 
 if __name__ == "__main__":
