@@ -17,3 +17,9 @@ MUSTER_COPTS = [
     "-Wno-restrict",
     "-Wno-missing-field-initializers",
 ]
+
+# Not with --config=odr: an optimiser removes types before they are compared.
+SIZE_COPTS = select({
+    "//deploy/bazel:odr": [],
+    "//conditions:default": ["-Os"],
+})

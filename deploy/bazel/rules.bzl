@@ -2,7 +2,7 @@
 
 load("@linker//:found.bzl", "ORDERS_SECTIONS")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
-load("//deploy/bazel:copts.bzl", "MUSTER_COPTS")
+load("//deploy/bazel:copts.bzl", "MUSTER_COPTS", "SIZE_COPTS")
 
 # Written by deploy/bazel/startup_order.
 _ORDER = "//deploy/bazel:startup_order.lds"
@@ -47,7 +47,7 @@ def _audience(attributes):
 
 def _copts(copts):
     # With a precompiled header GCC takes the level of optimisation that the header was compiled with.
-    own = MUSTER_COPTS + (["-Os"] if _for_size() else [])
+    own = MUSTER_COPTS + (SIZE_COPTS if _for_size() else [])
     if copts:
         return own + copts
     beside = ["-include", "$(BINDIR)/deploy/bazel/%s.h" % _prelude()]
