@@ -2,73 +2,118 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace muster {
 
+namespace {
+
+constexpr auto kMinute = std::chrono::minutes(1);
+// One begins a minute; one may end the last log of the process.
+constexpr size_t kSumsAMinute = 2;
+
+using Counts = std::map<std::string, uint64_t>;  // by subject: not logged
+
+void LogSums(const Counts& counts) {
+  if (counts.empty()) return;
+  uint64_t sum = 0;
+  std::string text;
+  for (const auto& [subject, count] : counts) {
+    text += fmt::format("{}{} more {}", sum == 0 ? "" : ", ", count, subject);
+    sum += count;
+  }
+  LogEvent(LogLevel::kWarning, "strangers", {{"count", sum}}, "rejected {} (not logged one by one)", text);
+}
+
+}  // namespace
+
 class RejectionLog::Minute {
  public:
-  static std::shared_ptr<Minute> OfProcess() {
-    struct Shared {
-      std::mutex mutex;
-      std::weak_ptr<Minute> minute;
-    };
-    static Shared& shared = *new Shared;  // never destroyed, like the log
-    const std::lock_guard lock(shared.mutex);
-    auto minute = shared.minute.lock();
-    if (!minute) shared.minute = minute = std::make_shared<Minute>();
+  static Minute& OfProcess() {
+    static Minute& minute = *new Minute;  // never destroyed, like the log
     return minute;
   }
   Minute() = default;
   Minute(const Minute&) = delete;
   Minute& operator=(const Minute&) = delete;
-  ~Minute() { LogSums(counts_); }
+
+  void Begin() {
+    const std::lock_guard lock(mutex_);
+    ++logs_;
+  }
+  // Not before the last rejection: that may have another clock.
+  void End() {
+    std::unique_lock lock(mutex_);
+    if (--logs_ != 0) return;
+    const Counts sums = TakeSums(std::max(Clock::now(), last_));
+    lock.unlock();
+    LogSums(sums);
+  }
 
   // True if the rejection is to be logged.
   bool Take(const std::string& subject, Clock::time_point now) {
-    Counts ended;
+    Counts sums;
     std::unique_lock lock(mutex_);
-    if (now - began_ >= std::chrono::minutes(1)) {
-      ended.swap(counts_);
+    last_ = now;
+    if (now - began_ >= kMinute) {
+      sums = TakeSums(now);
       logged_ = 0;
+      subjects_.clear();
       began_ = now;
     }
-    const auto [count, first] = counts_.try_emplace(subject);
+    const bool first = subjects_.insert(subject).second;
     const bool logs = logged_ < (first ? kMostPerMinute : kLoggedPerMinute);
-    ++(logs ? logged_ : count->second);
+    ++(logs ? logged_ : counts_[subject]);
     lock.unlock();
-    LogSums(ended);
+    LogSums(sums);
     return logs;
   }
 
- private:
-  using Counts = std::map<std::string, uint64_t>;  // by subject: not logged
+  void Reset() {
+    const std::lock_guard lock(mutex_);
+    began_ = {};
+    logged_ = 0;
+    subjects_.clear();
+    counts_.clear();
+    sums_at_.clear();
+  }
 
-  static void LogSums(const Counts& counts) {
-    uint64_t sum = 0;
-    std::string text;
-    for (const auto& [subject, count] : counts) {
-      if (count != 0) text += fmt::format("{}{} more {}", sum == 0 ? "" : ", ", count, subject);
-      sum += count;
-    }
-    if (sum == 0) return;
-    LogEvent(LogLevel::kWarning, "strangers", {{"count", sum}}, "rejected {} (not logged one by one)", text);
+ private:
+  // None if this minute has its lines of sums: the next one contains these.
+  Counts TakeSums(Clock::time_point now) {
+    std::erase_if(sums_at_, [now](Clock::time_point at) { return now - at >= kMinute; });
+    if (counts_.empty() || sums_at_.size() >= kSumsAMinute) return {};
+    sums_at_.push_back(now);
+    return std::exchange(counts_, {});
   }
 
   std::mutex mutex_;
+  int logs_ = 0;
   Clock::time_point began_{};
+  Clock::time_point last_{};
   uint64_t logged_ = 0;
+  std::set<std::string> subjects_;  // rejected in this minute
   Counts counts_;
+  std::vector<Clock::time_point> sums_at_;
 };
 
-RejectionLog::RejectionLog(std::string subject)
-    : subject_(std::move(subject)), minute_(Minute::OfProcess()) {}
+RejectionLog::RejectionLog(std::string subject) : subject_(std::move(subject)) {
+  Minute::OfProcess().Begin();
+}
+
+RejectionLog::~RejectionLog() { Minute::OfProcess().End(); }
+
+void RejectionLog::ResetForTest() { Minute::OfProcess().Reset(); }
 
 void RejectionLog::Add(LogLevel level, LogFields fields, std::string_view message, Clock::time_point now) {
   if (level == LogLevel::kDebug && !LogEnabled(level)) return;
-  if (minute_->Take(subject_, now) && LogEnabled(level)) LogLine(level, "stranger", fields, message);
+  if (Minute::OfProcess().Take(subject_, now) && LogEnabled(level))
+    LogLine(level, "stranger", fields, message);
 }
 
 }  // namespace muster

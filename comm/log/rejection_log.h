@@ -1,17 +1,17 @@
 // Bounds the log lines of rejected connections: foreign processes that connect in a loop must not fill the log,
 // whichever listeners they attack.
 //
-// All listeners of a process share the limit. In each minute the first kLoggedPerMinute rejections are logged,
-// then one of each further listener, up to kMostPerMinute lines. Other rejections are counted for each listener.
-// One line has the sums. It is written with the first rejection after that minute, or when the process's last
-// RejectionLog ends. So no 60 s have more than 20 lines.
+// All listeners of a process share the limit, also one after another. In each minute the first kLoggedPerMinute
+// rejections are logged, then one of each further listener, up to kMostPerMinute lines. Other rejections are
+// counted for each listener. One line has the sums. It is written with the first rejection after that minute, or
+// when no RejectionLog is left, at most twice in 60 s; otherwise the next such line contains them. So no 60 s have
+// more than 20 lines.
 //
 // Threads: any. A line may wait for the log (log.h).
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,6 +29,7 @@ class RejectionLog {
   explicit RejectionLog(std::string subject);
   RejectionLog(const RejectionLog&) = delete;
   RejectionLog& operator=(const RejectionLog&) = delete;
+  ~RejectionLog();
 
   // Logs `message` as the event "stranger", or counts it. kDebug: the end of a connection whose peer may be a member; not
   // even counted at other levels of the log.
@@ -38,11 +39,13 @@ class RejectionLog {
     Add(level, LogFields(fields.begin(), fields.size()), message, now);
   }
 
+  // As in a new process.
+  static void ResetForTest();
+
  private:
   class Minute;
 
   const std::string subject_;
-  const std::shared_ptr<Minute> minute_;  // of the process: a log is one as well
 };
 
 }  // namespace muster

@@ -14,12 +14,16 @@
 #include "comm/base/deadline.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/log.h"
+#include "comm/log/rejection_log.h"
 
 namespace muster {
 
 class LogCapture {
  public:
-  explicit LogCapture(LogLevel level = LogLevel::kInfo) { SetUpLog({level, LogFormat::kText, path_}); }
+  explicit LogCapture(LogLevel level = LogLevel::kInfo) {
+    SetUpLog({level, LogFormat::kText, path_});
+    RejectionLog::ResetForTest();
+  }
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
   ~LogCapture() {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <list>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -27,6 +29,17 @@ class RejectionLogTest : public testing::Test {
   int64_t Lines() const {
     const std::string text = log.Text();
     return std::ranges::count(text, '\n');
+  }
+
+  // The rejections that the log has, singly or in a sum.
+  int64_t Counted() const {
+    std::istringstream text(log.Text());
+    int64_t counted = 0;
+    for (std::string line; std::getline(text, line);) {
+      const size_t sum = line.find("rejected ") + 9;
+      counted += line.find(" more ") == std::string::npos ? 1 : std::stoll(line.substr(sum));
+    }
+    return counted;
   }
 
   const LogCapture log;
@@ -52,6 +65,26 @@ TEST_F(RejectionLogTest, TheRestIsLoggedAtTheEnd) {
   Reject(7);
   rejections.reset();
   EXPECT_THAT(log.Text(), HasSubstr("rejected 2 more connections (not logged one by one)\n"));
+}
+
+// As with `muster run --max-restarts` beside a peer that connects in a loop.
+TEST_F(RejectionLogTest, LogsThatFollowOneAnotherShareTheMinute) {
+  std::vector<int64_t> lines = {0};
+  int64_t rejected = 0;
+  for (int second = 0; second < 200; ++second) {
+    if (second % 2 == 0) {
+      rejections.emplace("connections");
+      Reject(50, seconds(second));
+      rejected += 50;
+      rejections.reset();
+    }
+    lines.push_back(Lines());
+  }
+  for (size_t end = 60; end < lines.size(); ++end)
+    EXPECT_LE(lines[end] - lines[end - 60], 20) << "at " << end << " s";
+  rejections.emplace("connections");
+  Reject(1, seconds(300));
+  EXPECT_EQ(Counted(), rejected + 1);
 }
 
 TEST_F(RejectionLogTest, NoSumWhereAllWereLogged) {

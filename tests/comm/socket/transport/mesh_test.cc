@@ -35,6 +35,7 @@ class LogFile {
   LogFile() : path_(fmt::format("{}/mesh_test.{}.log", testing::TempDir(), getpid())) {
     std::filesystem::remove(path_);
     SetUpLog({LogLevel::kInfo, LogFormat::kText, path_});
+    RejectionLog::ResetForTest();
   }
   ~LogFile() {
     SetUpLog({});
