@@ -25,12 +25,16 @@ ADDRESS, LOOPBACK = "198.18.1.1", "127.0.0.1"
 FAR = ("gpu03", "gpu04")
 STRANGER = "nobody"
 HEARTBEAT_S = 0.05
-SETTINGS = [
-    *["--set", f"liveness.heartbeat={int(1000 * HEARTBEAT_S)}ms", "--set", "liveness.suspect_after=2s"],
-    *["--set", "liveness.dead_after=5s", "--set", "timeouts.rendezvous=60s", "--set", "run.grace=2s"],
-]
+SETTINGS = {
+    "MUSTER_LIVENESS_HEARTBEAT": f"{int(1000 * HEARTBEAT_S)}ms",
+    "MUSTER_LIVENESS_SUSPECT_AFTER": "2s",
+    "MUSTER_LIVENESS_DEAD_AFTER": "5s",
+    "MUSTER_TIMEOUTS_RENDEZVOUS": "60s",
+    "MUSTER_RUN_GRACE": "2s",
+}
 PATIENCE_S = 60
 QUIET_S = 0.2
+ROOT_PORTS = set(range(61000, 65000))  # rendezvous.ports
 LISTENING, STREAM, DATAGRAM = "00010000", "0001", "0002"
 
 
@@ -72,9 +76,9 @@ def children(pid):
 class Job:
     RANKS = (0, 1, 2, 3)
 
-    def __init__(self, folder, programs, held="-", waits=False, leaver=None, secret=False):
+    def __init__(self, folder, programs, held="-", waits=False, leaver=None, secret=False, library=False):
         """held: ranks that do not start before open_gate(), as in `task`. waits: the ranks make no call before begin(). leaver:
-        a rank that leaves after its first call. secret: its method is MUSTER_SECRET."""
+        a rank that leaves after its first call. secret: its method is MUSTER_SECRET. library: without `muster run`."""
         self.folder = folder
         if waits:
             os.mkfifo(self._wait())
@@ -84,18 +88,19 @@ class Job:
         os.mkfifo(os.path.join(folder, "gate"))
         self._held = 0 if held == "-" else len(held.split(","))
         settings = {"MUSTER_SECRET": secrets.token_hex(32), "MUSTER_RENDEZVOUS_AUTH": "secret"} if secret else {}
+        run = () if library else (programs["muster"], "run", "--")
         with open(os.path.join(folder, "srun.err"), "w", encoding="utf-8") as err:
             self._child = on(
                 "ctl",
                 *["srun", "--input=none", "-N2", "--ntasks-per-node=2", "-w", f"{ATTACKED},{OTHER}"],
                 *[f"--job-name={os.path.basename(folder)}", os.path.join(HERE, "task"), folder, held],
                 *["sh", "-c", '[ "$SLURM_PROCID" != 0 ] || "$0" >"$1/greeting"; shift; exec "$@"', programs["greeting"]],
-                *[folder, programs["muster"], "run", *SETTINGS, "--", programs["at_work"], folder],
+                *[folder, *run, programs["at_work"], folder],
                 *([] if leaver is None else [str(leaver)]),
                 stdin=subprocess.DEVNULL,
                 stdout=err,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **settings, "TMPDIR": os.path.join(folder, "tmp")},
+                env={**os.environ, **SETTINGS, **settings, "TMPDIR": os.path.join(folder, "tmp")},
             )
 
     # ---- its life
@@ -185,7 +190,7 @@ class Job:
     # ---- its processes
 
     def _look(self):
-        """Finds supervisor and program of each rank."""
+        """Finds supervisor and program of each rank; in the library it is one process."""
         for rank in self.RANKS:
             task = read(os.path.join(self.folder, f"{rank}.pid")).strip()
             for supervisor in children(task) if task else []:
@@ -195,7 +200,7 @@ class Job:
         return self._family[rank][0]
 
     def program(self, rank):
-        return self._family[rank][1]
+        return self._family[rank][-1]
 
     def pids(self):
         return [pid for pair in list(self._family.values()) for pid in pair]
@@ -291,9 +296,13 @@ class Job:
     def store(self):
         return _tcp({environment_of(self.program(0))["MASTER_PORT"]})
 
-    # The root listens on every address, the store on each of some.
+    def leader_and_status(self):
+        leader, status = self.leader(), self.status()
+        return [*leader, *status] if leader and status else []
+
+    # The root and a rank for data listen on every address, the store on each of some.
     def root(self):
-        return _tcp(sockets.tcp(self.supervisor(0), sockets.LISTENING, "00000000"))
+        return _tcp(sockets.tcp(self.supervisor(0), sockets.LISTENING, "00000000") & ROOT_PORTS)
 
     def opened_root(self):
         """Of a group at work: opened when a rank has left."""

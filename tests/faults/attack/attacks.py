@@ -164,15 +164,15 @@ class Play:
     # ---- a group at work
 
     def at_work(self, pairs):
-        """A row for each (listener, attack) of one phase, all on one job while it lives through them, and one for its end."""
-        phase = pairs[0][0].phase
+        """A row for each (listener, attack) of one kind of job, on one job while it lives through them, and one for its end."""
+        phase, library = pairs[0][0].of_job()
         leaver = {"": None, "leaving": LEAVER}[phase]
         job, lines, before = None, 0, Cost()
         try:
             for listener, attack in pairs:
                 for count in range(1, TRIES + 1):
                     if job is None:
-                        job, lines = self.job(waits=True, leaver=leaver), 0
+                        job, lines = self.job(waits=True, leaver=leaver, library=library), 0
                         job.await_formed()
                         job.watch_heartbeats()
                         job.begin()
@@ -193,7 +193,7 @@ class Play:
                 code = job.finish()
                 outcome = "same" if code == 0 else f"exit code {code}: {job.stderr_tail()}"
                 cost.lines = job.lines() - lines
-                yield Row(dataclasses.replace(THE_END, phase=phase), "-", before, cost, 0, outcome)
+                yield Row(dataclasses.replace(THE_END, phase=phase, library=library), "-", before, cost, 0, outcome)
         finally:
             if job:
                 job.close()
@@ -242,7 +242,8 @@ class Play:
         def prepare(job):
             job.await_listener(listener.targets)
 
-        job = self.job("1" if listener.kind == "unix" else "2,3", secret=listener.phase == "secret")
+        held = "1" if listener.kind == "unix" else "2,3"
+        job = self.job(held, secret=listener.phase == "secret", library=listener.library)
         return self.passed_beside(listener, attack, targets, job, prepare, come)
 
     def connected_beside(self, listener, attack, targets):
@@ -317,7 +318,7 @@ class Play:
                 yield self.timed(listener, attack, timed[listener.phase])
             else:
                 at_work.append((listener, attack))
-        for _, of_job in itertools.groupby(at_work, lambda pair: str(pair[0]) if job_for_each_listener else pair[0].phase):
+        for _, of_job in itertools.groupby(at_work, lambda pair: str(pair[0]) if job_for_each_listener else pair[0].of_job()):
             yield from self.at_work(list(of_job))
 
 

@@ -78,9 +78,16 @@ class Listener:
     # work; leaving: at work, after a rank has left; launch: of a Launch; alone: a store that admits other machines
     phase: str = ""
     proof: object = None  # of a job: the first message that has the answer; None: `hello` has it
+    library: bool = False  # of a rank without `muster run`, one process
 
     def __str__(self):
-        return " ".join(filter(None, (self.name, self.where, self.phase)))
+        return " ".join(filter(None, (self.full_name(), self.where, self.phase)))
+
+    def full_name(self):
+        return f"library {self.name}" if self.library else self.name
+
+    def of_job(self):
+        return self.phase, self.library
 
     def attacks(self):
         if self.kind == "dgram":
@@ -170,6 +177,9 @@ LISTENERS = [
     Listener("data Unix", "near", "close", Job.data_unix, _data, DATA_ANSWER),
     Listener("doorbell", "near", "flood", Job.doorbell, _none, NONE_TO_A_DATAGRAM, "dgram"),
     Listener("root", "far", "hello", Job.opened_root, Job.greeting, ROOT_ANSWER, "tcp", "leaving"),
+    Listener("root", "near", "half", Job.root, Job.greeting, ROOT_ANSWER, "tcp", "forming", library=True),
+    Listener("leader and status", "near", "close", Job.leader_and_status, _versions, VERSIONS_ANSWER, library=True),
+    Listener("data TCP", "near", "sources", Job.data_tcp, _data, DATA_ANSWER, "tcp", library=True),
     Listener("store", "far", "hold", Alone.tcp, _count, COUNT_ANSWER, "tcp", "alone"),
     Listener("store", "near", "hello-hold", Alone.tcp, _count, COUNT_ANSWER, "tcp", "alone"),
 ]

@@ -96,7 +96,7 @@ class Row:
         def pair(cost, control):
             return f"{1000 * cost:.0f} ({1000 * control:.0f})" if cost or control else "-"
 
-        listener = ", ".join(filter(None, (self.listener.name, self.listener.phase)))
+        listener = ", ".join(filter(None, (self.listener.full_name(), self.listener.phase)))
         return (
             *[listener, self.listener.where, self.attack, f"{self.connected()}"],
             pair(self.cost.late, self.control.late),
