@@ -153,37 +153,60 @@ def pattern(first):
     return bytes((first + i) % 256 for i in range(32))
 
 
-def control(show):
-    """The hello between a leader and the root, method `secret`."""
-    meeting_key = "slurm uid=1000 cluster=c job=4 step=0"
-    secret, client_secret, server_secret = pattern(0x10), pattern(0x40), pattern(0x70)
-    client_nonce, server_nonce = pattern(0xA0), pattern(0xC0)
-    base = (9).to_bytes(32, "little")
-    client_key, server_key = x25519(client_secret, base), x25519(server_secret, base)
-    meeting = H(b"", "muster meeting", meeting_key)[:16]
-    psk = H(secret, "muster job secret: handshake")
-    head = b"MUSTER"
-    hello = head + struct.pack("<BHB", 1, VERSION, 2) + meeting + client_nonce + client_key
-    hello += H(H(psk, "muster hello key"), "muster hello", hello)
-    answer = head + struct.pack("<BHB", 2, VERSION, 2) + server_nonce + server_key
+def string(text):
+    """README: its length as u32, then its bytes."""
+    return struct.pack("<I", len(text)) + text.encode()
+
+
+MEETING_KEY = "slurm uid=1000 cluster=c job=4 step=0"
+SECRET, CLIENT_SECRET, SERVER_SECRET = pattern(0x10), pattern(0x40), pattern(0x70)
+CLIENT_NONCE, SERVER_NONCE = pattern(0xA0), pattern(0xC0)
+BASE = (9).to_bytes(32, "little")
+CLIENT_KEY, SERVER_KEY = x25519(CLIENT_SECRET, BASE), x25519(SERVER_SECRET, BASE)
+MEETING = H(b"", "muster meeting", MEETING_KEY)[:16]
+PSK = H(SECRET, "muster job secret: handshake")
+AGREED = x25519(CLIENT_SECRET, SERVER_KEY)
+HEAD = b"MUSTER"
+REASONS = ["wrong_meeting", "other_version", "other_method", "bad_proof", "no_proof", "malformed", "other_clock"]
+
+
+def ends(show):
+    """The values of both ends, the same for all methods, and the rejects."""
+    assert AGREED == x25519(SERVER_SECRET, CLIENT_KEY)
+    show(meeting_key=MEETING_KEY.encode(), secret=SECRET, client_secret=CLIENT_SECRET, server_secret=SERVER_SECRET)
+    show(client_nonce=CLIENT_NONCE, server_nonce=SERVER_NONCE, client_key=CLIENT_KEY, server_key=SERVER_KEY)
+    show(meeting=MEETING, psk=PSK, agreed=AGREED)
+    for number, reason in enumerate(REASONS, 1):
+        show(**{f"reject_{reason}": HEAD + struct.pack("<BHBB", 3, VERSION, 2, number)})
+
+
+def control(show, prefix, method, psk, own_proof):
+    """The hello between a leader and the root."""
+    hello = HEAD + struct.pack("<BHB", 1, VERSION, method) + MEETING + CLIENT_NONCE + CLIENT_KEY
+    if psk:
+        hello += H(H(psk, "muster hello key"), "muster hello", hello)
+    answer = HEAD + struct.pack("<BHB", 2, VERSION, method) + SERVER_NONCE + SERVER_KEY
     transcript = H(b"", "muster transcript", hello, answer)
-    agreed = x25519(client_secret, server_key)
-    assert agreed == x25519(server_secret, client_key)
-    master = H(agreed, "muster master", psk, transcript)
+    master = H(AGREED, "muster master", psk, transcript)
 
     def key(phase, sender):
         return H(master, "muster channel", phase, f"from the {sender}")
 
-    show(meeting_key=meeting_key.encode(), secret=secret, client_secret=client_secret, server_secret=server_secret)
-    show(client_nonce=client_nonce, server_nonce=server_nonce, client_key=client_key, server_key=server_key)
-    show(meeting=meeting, psk=psk, hello=hello, transcript=transcript, agreed=agreed, master=master)
-    show(
-        answer=answer + seal(key("handshake", "server"), 0, b""),
-        proof=head + b"\4" + seal(key("handshake", "client"), 0, b""),
-        verdict=head + b"\5" + seal(key("handshake", "server"), 1, b"\1" + bytes(8)),
+    values = dict(
+        hello=hello,
+        transcript=transcript,
+        master=master,
+        answer=answer + seal(key("handshake", "server"), 0, own_proof),
+        proof=HEAD + b"\4" + seal(key("handshake", "client"), 0, own_proof),
+        verdict=HEAD + b"\5" + seal(key("handshake", "server"), 1, b"\1" + string("") + string("")),
+        refusal=HEAD + b"\5" + seal(key("handshake", "server"), 1, b"\0" + string("it runs as uid 7") + string("use one user")),
         client_frame=seal(key("traffic", "client"), 0, b"a frame"),
         server_frame=seal(key("traffic", "server"), 0, b"a frame"),
     )
+    show(**{prefix + name: value for name, value in values.items()})
+    if method == 1:
+        for role, name in ((1, "client"), (2, "server")):
+            show(**{f"munge_{name}_payload": string("muster handshake") + bytes([role]) + struct.pack("<I", 32) + transcript})
 
 
 def data(show):
@@ -219,7 +242,10 @@ def main():
         for name, value in values.items():
             print(f"{name} {value.hex()}")
 
-    control(show)
+    ends(show)
+    control(show, "", 2, PSK, b"")
+    control(show, "munge_", 1, PSK, b"MUNGE:fake:")
+    control(show, "none_", 3, b"", b"")
     data(show)
 
 

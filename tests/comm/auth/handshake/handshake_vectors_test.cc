@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,9 +15,14 @@
 #include "comm/auth/handshake/handshake_messages.h"
 #include "comm/auth/handshake/key_schedule.h"
 #include "comm/auth/member_proof.h"
+#include "comm/auth/munge_prover.h"
+#include "comm/auth/proof.h"
 #include "comm/auth/secret.h"
 #include "comm/base/unique_fd.h"
 #include "comm/socket/transport/handshake.h"
+#include "tests/comm/auth/fake_munge.h"
+#include "tests/comm/auth/handshake/handshake_pair.h"
+#include "tests/comm/auth/inline_worker.h"
 
 namespace muster::auth {
 namespace {
@@ -59,18 +65,10 @@ class HandshakeVectors : public testing::Test {
     EXPECT_FALSE(vectors_.empty());
   }
 
-  SecretKey Psk() const {
+  JobSecret Secret() const {
     std::string hex;
     for (const uint8_t byte : (*this)["secret"]) hex += fmt::format("{:02x}", byte);
-    return JobSecret::Parse(hex, "the vector")->Psk();
-  }
-  Bytes ClearAnswer() const {
-    return Encode(AnswerMessage{kProtocolVersion, AuthMethod::kSecret,
-                                As<HandshakeNonce>((*this)["server_nonce"]),
-                                As<PublicKey>((*this)["server_key"])});
-  }
-  KeySchedule Keys() const {
-    return {AsKey((*this)["agreed"]), Psk().view(), TranscriptHash((*this)["hello"], ClearAnswer())};
+    return *JobSecret::Parse(hex, "the vector");
   }
   MemberContext DataContext(Cipher cipher) const {
     MemberContext context;
@@ -115,39 +113,197 @@ class HandshakeVectors : public testing::Test {
 TEST_F(HandshakeVectors, MeetingSecretAndAgreedKey) {
   const HandshakeVectors& v = *this;
   EXPECT_EQ(Copy(MeetingIdOf(AsText(v["meeting_key"]))), v["meeting"]);
-  EXPECT_EQ(Copy(Psk().view()), v["psk"]);
+  EXPECT_EQ(Copy(Secret().Psk().view()), v["psk"]);
   EXPECT_EQ(Copy(AgreeOnKey(AsKey(v["client_secret"]), As<PublicKey>(v["server_key"]))->view()), v["agreed"]);
   EXPECT_EQ(Copy(AgreeOnKey(AsKey(v["server_secret"]), As<PublicKey>(v["client_key"]))->view()), v["agreed"]);
 }
 
-TEST_F(HandshakeVectors, Hello) {
-  const HandshakeVectors& v = *this;
-  HelloMessage hello{kProtocolVersion, AuthMethod::kSecret, As<MeetingId>(v["meeting"]),
-                     As<HandshakeNonce>(v["client_nonce"]), As<PublicKey>(v["client_key"])};
-  hello.mac = HelloMac(Psk().view(), Encode(hello));
-  EXPECT_EQ(Encode(hello), v["hello"]);
+TEST_F(HandshakeVectors, Rejects) {
+  const std::map<std::string, RejectReason> reasons = {
+      {"wrong_meeting", RejectReason::kWrongMeeting}, {"other_version", RejectReason::kOtherVersion},
+      {"other_method", RejectReason::kOtherMethod},   {"bad_proof", RejectReason::kBadProof},
+      {"no_proof", RejectReason::kNoProof},           {"malformed", RejectReason::kMalformed},
+      {"other_clock", RejectReason::kOtherClock}};
+  for (const auto& [name, reason] : reasons) {
+    EXPECT_EQ(Encode(RejectMessage{kProtocolVersion, AuthMethod::kSecret, reason}),
+              (*this)["reject_" + name]);
+  }
 }
 
-TEST_F(HandshakeVectors, AnswerProofAndVerdict) {
+TEST_F(HandshakeVectors, AServerRejectsAnotherMac) {
   const HandshakeVectors& v = *this;
-  EXPECT_EQ(Copy(TranscriptHash(v["hello"], ClearAnswer())), v["transcript"]);
+  const auto prover = MakeSecretProver(Secret());
+  HandshakeEnd server;
+  server.Open(Role::kServer, *prover, AsText(v["meeting_key"]), "client");
+  server.handshake->Start();
+  Bytes hello = v["hello"];
+  hello.back() ^= 1;
+  server.handshake->OnMessage(hello);
+  ASSERT_EQ(server.sent.size(), 1U);
+  EXPECT_EQ(server.TakeSent(), v["reject_bad_proof"]);
+}
+
+// One method's messages. The vectors of `secret` have no prefix.
+class MethodVectors : public HandshakeVectors, public testing::WithParamInterface<AuthMethod> {
+ protected:
+  MethodVectors() {
+    TheFakeMunge() = FakeMunge();
+    switch (GetParam()) {
+      case AuthMethod::kMunge:
+        prover_ = MakeMungeProver({"", 1000, [] { return Result<MungeApi>(FakeMungeApi()); }, Secret().Psk()},
+                                  worker_);
+        break;
+      case AuthMethod::kSecret:
+        prover_ = MakeSecretProver(Secret());
+        break;
+      default:
+        prover_ = MakeNoneProver();
+    }
+  }
+
+  const Bytes& Of(const std::string& name) const {
+    const bool prefixed = GetParam() != AuthMethod::kSecret;
+    return (*this)[(prefixed ? std::string(AuthMethodName(GetParam())) + "_" : "") + name];
+  }
+  // With munge: the one credential of the fake.
+  Bytes OwnProof() const {
+    return Copy(AsBytes(GetParam() == AuthMethod::kMunge ? std::string_view("MUNGE:fake:") : ""));
+  }
+  std::string MungePayload(const std::string& sender, const Digest& transcript) const {
+    Bytes payload = (*this)["munge_" + sender + "_payload"];
+    std::ranges::copy(transcript, payload.end() - 32);
+    return std::string(AsText(payload));
+  }
+  Bytes ClearAnswer() const {
+    return Encode(AnswerMessage{kProtocolVersion, GetParam(), As<HandshakeNonce>((*this)["server_nonce"]),
+                                As<PublicKey>((*this)["server_key"])});
+  }
+  // As muster's side derives them, with the vectors' secret of the other side.
+  KeySchedule Keys(const std::string& secret, ByteView public_key, const Digest& transcript) const {
+    const auto agreed = AgreeOnKey(AsKey((*this)[secret]), As<PublicKey>(Copy(public_key)));
+    return {*agreed, prover_->psk(), transcript};
+  }
+  KeySchedule Keys() const {
+    return Keys("client_secret", (*this)["server_key"], TranscriptHash(Of("hello"), ClearAnswer()));
+  }
+  void Open(Role role, HandshakeEnd& end) {
+    end.Open(role, *prover_, AsText((*this)["meeting_key"]), "peer");
+    end.handshake->Start();
+  }
+  // Both directions of the channel that muster's side has at the end.
+  static void ExpectTraffic(HandshakeEnd& end, SealedChannel peer) {
+    ASSERT_EQ(end.outcome(), Outcome::kDone) << end.error();
+    SealedChannel& own = *end.result->channel;
+    EXPECT_EQ(peer.opener.Open(own.sealer.Seal(AsBytes("a frame"))).value_or(Bytes()),
+              Copy(AsBytes("a frame")));
+    EXPECT_EQ(own.opener.Open(peer.sealer.Seal(AsBytes("a frame"))).value_or(Bytes()),
+              Copy(AsBytes("a frame")));
+  }
+
+  InlineWorker worker_;
+  std::unique_ptr<Prover> prover_;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, MethodVectors,
+                         testing::Values(AuthMethod::kMunge, AuthMethod::kSecret, AuthMethod::kNone),
+                         [](const auto& method) { return std::string(AuthMethodName(method.param)); });
+
+TEST_P(MethodVectors, Hello) {
+  const HandshakeVectors& v = *this;
+  HelloMessage hello{kProtocolVersion, GetParam(), As<MeetingId>(v["meeting"]),
+                     As<HandshakeNonce>(v["client_nonce"]), As<PublicKey>(v["client_key"])};
+  if (GetParam() != AuthMethod::kNone) hello.mac = HelloMac(prover_->psk(), Encode(hello));
+  EXPECT_EQ(Encode(hello), Of("hello"));
+}
+
+TEST_P(MethodVectors, AnswerProofAndVerdict) {
+  EXPECT_EQ(Copy(TranscriptHash(Of("hello"), ClearAnswer())), Of("transcript"));
   SealedChannel server = Keys().HandshakeChannel(Role::kServer, "client");
   Bytes answer = ClearAnswer();
-  std::ranges::copy(server.sealer.Seal({}), std::back_inserter(answer));
-  EXPECT_EQ(answer, v["answer"]);
+  std::ranges::copy(server.sealer.Seal(OwnProof()), std::back_inserter(answer));
+  EXPECT_EQ(answer, Of("answer"));
   SealedChannel client = Keys().HandshakeChannel(Role::kClient, "server");
-  EXPECT_EQ(EncodeSealed(MessageType::kProof, client.sealer.Seal({})), v["proof"]);
+  EXPECT_EQ(EncodeSealed(MessageType::kProof, client.sealer.Seal(OwnProof())), Of("proof"));
   EXPECT_EQ(EncodeSealed(MessageType::kVerdict, server.sealer.Seal(EncodeVerdict({true, {}, {}}))),
-            v["verdict"]);
+            Of("verdict"));
 }
 
-TEST_F(HandshakeVectors, FramesAfterIt) {
-  const HandshakeVectors& v = *this;
+TEST_P(MethodVectors, Refusal) {
+  SealedChannel server = Keys().HandshakeChannel(Role::kServer, "client");
+  server.sealer.Seal({});
+  EXPECT_EQ(EncodeSealed(MessageType::kVerdict,
+                         server.sealer.Seal(EncodeVerdict({false, "it runs as uid 7", "use one user"}))),
+            Of("refusal"));
+}
+
+TEST_P(MethodVectors, FramesAfterIt) {
   SealedChannel client = Keys().TrafficChannel(Role::kClient, "server");
   SealedChannel server = Keys().TrafficChannel(Role::kServer, "client");
-  EXPECT_EQ(client.sealer.Seal(AsBytes("a frame")), v["client_frame"]);
-  EXPECT_EQ(server.sealer.Seal(AsBytes("a frame")), v["server_frame"]);
-  EXPECT_EQ(*client.opener.Open(v["server_frame"]), Copy(AsBytes("a frame")));
+  EXPECT_EQ(client.sealer.Seal(AsBytes("a frame")), Of("client_frame"));
+  EXPECT_EQ(server.sealer.Seal(AsBytes("a frame")), Of("server_frame"));
+  EXPECT_EQ(*client.opener.Open(Of("server_frame")), Copy(AsBytes("a frame")));
+}
+
+// Muster's server, with its own nonce and key, and a client of the page.
+TEST_P(MethodVectors, AServerTakesTheHelloAndAnswersInItsTranscript) {
+  HandshakeEnd server;
+  Open(Role::kServer, server);
+  server.handshake->OnMessage(Of("hello"));
+  ASSERT_EQ(server.sent.size(), 1U) << server.error();
+  const Bytes answer = server.TakeSent();
+  ASSERT_EQ(answer.size(), Of("answer").size());
+  const ByteView clear = ByteView(answer).first(74);
+  EXPECT_EQ(Copy(clear.first(10)), Copy(ByteView(Of("answer")).first(10)));
+  const Digest transcript = TranscriptHash(Of("hello"), clear);
+  const KeySchedule keys = Keys("client_secret", clear.subspan(42), transcript);
+  SealedChannel client = keys.HandshakeChannel(Role::kClient, "server");
+  const Result<Bytes> proof = client.opener.Open(ByteView(answer).subspan(74));
+  ASSERT_TRUE(proof) << proof.error().message;
+  EXPECT_EQ(*proof, OwnProof());
+  if (GetParam() == AuthMethod::kMunge) {
+    EXPECT_EQ(TheFakeMunge().payload, MungePayload("server", transcript));
+    TheFakeMunge().payload = MungePayload("client", transcript);
+  }
+  server.handshake->OnMessage(EncodeSealed(MessageType::kProof, client.sealer.Seal(OwnProof())));
+  ASSERT_EQ(server.sent.size(), 1U) << server.error();
+  const Bytes verdict = server.TakeSent();
+  EXPECT_EQ(Copy(ByteView(verdict).first(7)), Copy(ByteView(Of("verdict")).first(7)));
+  EXPECT_EQ(client.opener.Open(ByteView(verdict).subspan(7)).value_or(Bytes()),
+            EncodeVerdict({true, {}, {}}));
+  ExpectTraffic(server, keys.TrafficChannel(Role::kClient, "server"));
+}
+
+// Muster's client, with its own nonce and key, and a server of the page.
+TEST_P(MethodVectors, AClientSendsTheHelloAndProvesItselfInItsTranscript) {
+  HandshakeEnd client;
+  Open(Role::kClient, client);
+  ASSERT_EQ(client.sent.size(), 1U) << client.error();
+  const Bytes hello = client.TakeSent();
+  ASSERT_EQ(hello.size(), Of("hello").size());
+  EXPECT_EQ(Copy(ByteView(hello).first(26)), Copy(ByteView(Of("hello")).first(26)));
+  const ByteView without_mac = ByteView(hello).first(90);
+  if (GetParam() != AuthMethod::kNone) {
+    EXPECT_EQ(Copy(ByteView(hello).subspan(90)), Copy(HelloMac((*this)["psk"], without_mac)));
+  }
+  const Digest transcript = TranscriptHash(hello, ClearAnswer());
+  const KeySchedule keys = Keys("server_secret", without_mac.subspan(58), transcript);
+  SealedChannel server = keys.HandshakeChannel(Role::kServer, "client");
+  Bytes answer = ClearAnswer();
+  std::ranges::copy(server.sealer.Seal(OwnProof()), std::back_inserter(answer));
+  TheFakeMunge() = {.payload = MungePayload("server", transcript), .uid = 1000, .only_for = 1000};
+  client.handshake->OnMessage(answer);
+  ASSERT_EQ(client.sent.size(), 1U) << client.error();
+  const Bytes proof = client.TakeSent();
+  EXPECT_EQ(Copy(ByteView(proof).first(7)), Copy(ByteView(Of("proof")).first(7)));
+  const Result<Bytes> opened = server.opener.Open(ByteView(proof).subspan(7));
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(*opened, OwnProof());
+  if (GetParam() == AuthMethod::kMunge) {
+    EXPECT_EQ(TheFakeMunge().payload, MungePayload("client", transcript));
+  }
+  client.handshake->OnMessage(
+      EncodeSealed(MessageType::kVerdict, server.sealer.Seal(EncodeVerdict({true, {}, {}}))));
+  ExpectTraffic(client, keys.TrafficChannel(Role::kServer, "client"));
 }
 
 TEST_F(HandshakeVectors, DataConnection) {
