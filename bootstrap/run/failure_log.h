@@ -28,8 +28,8 @@ enum class FailureLog : uint8_t {
   kFull,
 };
 
-// Each rank may have a log file of its own (srun -o out-%t): it logs there in one line why it ends. A pipe or
-// a terminal may be the root's as well. `own_log`: LogFileNumber.
+// Each rank may have a log file or a terminal of its own (srun -o out-%t, muster launch on each machine): it logs there
+// in one line why it ends. A pipe may be the root's as well. `own_log`: LogFileNumber.
 bool LogsApart(const rendezvous::Failure& failure, uint64_t own_log);
 
 // How this process logs the group's failure, and the line. `received`: another process sent it, and logs it.

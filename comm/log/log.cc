@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "comm/log/log_json.h"
 #include "comm/log/log_time.h"
 #include "comm/log/open_for_writing.h"
+#include "comm/system/proc_file.h"
 
 namespace muster {
 namespace {
@@ -108,6 +110,16 @@ FileSink* ErrorFile(LogState& state) {
   return state.error_file.get();
 }
 
+// Terminals of two nodes, or of two containers, may have the same name and inode.
+uint64_t TerminalNumber() {
+  struct stat status {};
+  if (isatty(STDERR_FILENO) != 1 || fstat(STDERR_FILENO, &status) != 0) return 0;
+  const std::string terminal =
+      fmt::format("{}{} {} {}", ReadProcFile("/proc/sys/kernel/random/boot_id").value_or(""), status.st_dev,
+                  status.st_ino, status.st_rdev);
+  return std::hash<std::string>{}(terminal) | 1;
+}
+
 void WriteToStandardError(LogState& state, std::string line) {
   if (FileSink* file = ErrorFile(state)) return void(file->Write(std::move(line)));
   state.standard_error.Write(line);
@@ -173,7 +185,7 @@ uint64_t LogFileNumber() {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
   const FileSink* file = state.file ? state.file.get() : ErrorFile(state);
-  return file == nullptr ? 0 : file->number();
+  return file == nullptr ? TerminalNumber() : file->number();
 }
 
 void SetLogSubject(LogSubject subject) {

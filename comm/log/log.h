@@ -66,8 +66,8 @@ struct LogSubject {
 };
 void SetLogSubject(LogSubject subject);
 
-// The inode number of the log file, the same for all processes that share it, on any node. 0 if the target is
-// no regular file (a terminal, a pipe). The first call may BLOCK as long as the file system of standard error does.
+// The log file's inode number, or a hash of the terminal: the same for all processes that share it, on any node. 0 if
+// the target is neither (a pipe). The first call may BLOCK as long as the file system of standard error does.
 uint64_t LogFileNumber();
 
 bool LogEnabled(LogLevel level);

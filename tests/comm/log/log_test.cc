@@ -2,10 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
+#include <vector>
+
+#include "comm/base/unique_fd.h"
 
 namespace muster {
 namespace {
@@ -69,6 +74,28 @@ TEST_F(LogTest, TheFileHasANumberThatAllWhoShareItSee) {
   EXPECT_EQ(LogFileNumber(), status.st_ino);
   SetUpLog({LogLevel::kInfo, LogFormat::kText, "/dev/null"});
   EXPECT_EQ(LogFileNumber(), 0u) << "no regular file";
+}
+
+// On two machines the same command may have been typed.
+TEST_F(LogTest, EachTerminalHasANumber) {
+  SetUpLog({LogLevel::kInfo, LogFormat::kText, {}});
+  const UniqueFd standard_error(dup(STDERR_FILENO));
+  std::vector<uint64_t> numbers;
+  std::vector<UniqueFd> open;
+  for (int i = 0; i < 2; ++i) {
+    int screen = -1;
+    int terminal = -1;
+    ASSERT_EQ(openpty(&screen, &terminal, nullptr, nullptr, nullptr), 0);
+    open.emplace_back(screen);
+    open.emplace_back(terminal);
+    dup2(terminal, STDERR_FILENO);
+    numbers.push_back(LogFileNumber());
+    EXPECT_EQ(LogFileNumber(), numbers.back());
+  }
+  dup2(standard_error.get(), STDERR_FILENO);
+  EXPECT_NE(numbers[0], 0u);
+  EXPECT_NE(numbers[1], 0u);
+  EXPECT_NE(numbers[0], numbers[1]);
 }
 
 // A stalled file system blocks the search for a path.
