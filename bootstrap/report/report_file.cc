@@ -15,7 +15,6 @@ namespace {
 
 // A reader of a named pipe that has stopped is not waited for any longer.
 constexpr int kFullForMilliseconds = 5000;
-constexpr int kMostNames = 100;
 
 // `what`: "PATH: reason".
 tl::unexpected<Error> CannotWrite(std::string_view what) {
@@ -45,13 +44,12 @@ struct Draft {
 
 // A new file beside the report; empty with errno. The kernel applies the umask.
 Draft MakeDraft(int directory) {
-  Draft draft;
-  for (int number = 0; number < kMostNames && !draft.file; ++number) {
-    draft.name = fmt::format(".muster-report-{}-{}", getpid(), number);
-    constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    draft.file.Reset(openat(directory, draft.name.c_str(), kNew, 0666));
-    if (!draft.file && errno != EEXIST) break;
-  }
+  // Another user could take a name that is known beforehand.
+  uint64_t number = 0;
+  if (GetRandom(&number, sizeof number) != sizeof number) return {};
+  Draft draft{{}, fmt::format(".muster-report-{:016x}", number)};
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  draft.file.Reset(openat(directory, draft.name.c_str(), kNew, 0666));
   return draft;
 }
 

@@ -1,6 +1,7 @@
 #include "bootstrap/report/report.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -234,6 +235,13 @@ TEST_F(WriteReportTest, RefusesAStrangersLink) {
                 testing::EndsWith("the symbolic link \"report\" belongs to user 54322"));
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "elsewhere"));
+}
+
+// Another user who may write the directory finds the process's number in /proc.
+TEST_F(WriteReportTest, NeedsNoNameThatAnotherUserCanTake) {
+  for (int number = 0; number < 100; ++number)
+    std::ofstream(fmt::format("{}/.muster-report-{}-{}", directory, getpid(), number));
+  EXPECT_TRUE(WriteReport(directory + "/report", run::FailedRun(), "0.1.0"));
 }
 
 TEST_F(WriteReportTest, AFailureLeavesTheOldOne) {
