@@ -36,7 +36,7 @@ class Prober {
         loop_(loop),
         reached_(peers.size()),
         dialed_(peers.size()),
-        acceptor_(loop_, self_, endpoint, {options.connect, options.at_once},
+        acceptor_(loop_, self_, endpoint, {.handshake = options.connect},
                   [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {
     for (size_t i = 0; i < peers.size(); ++i) index_of_[peers[i].rank] = i;
   }

@@ -2,10 +2,16 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
 #include <thread>
 
+#include "comm/net/socket.h"
+#include "comm/system/directory_reader.h"
 #include "tests/comm/net/own_network.h"
 #include "tests/comm/socket/fake_group.h"
 
@@ -94,6 +100,37 @@ TEST_F(Reach, APairThatCannotConnectIsNoFailureOfTheOthers) {
     EXPECT_FALSE(one.arrived);
   }
   EXPECT_FALSE(state_.failure());
+}
+
+// Of this process.
+size_t ConnectionsAt(uint16_t port) {
+  size_t found = 0;
+  for (const std::string& fd : NamesIn("/proc/self/fd")) {
+    sockaddr_in local{};
+    sockaddr_in remote{};
+    socklen_t length = sizeof local;
+    const int number = std::stoi(fd);
+    if (getsockname(number, reinterpret_cast<sockaddr*>(&local), &length) != 0) continue;
+    length = sizeof remote;
+    if (getpeername(number, reinterpret_cast<sockaddr*>(&remote), &length) != 0) continue;
+    if (local.sin_family != AF_UNIX && ntohs(local.sin_port) == port) ++found;
+  }
+  return found;
+}
+
+TEST_F(Reach, SilentConnectionsAreAtMostThoseOfAListener) {
+  const auto address = *net::SocketAddress::FromNumeric("127.0.0.1", addresses_[0].port);
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 200; ++i) silent.push_back(*net::StartConnect(address));
+  options_.connect = std::chrono::seconds(1);
+  size_t most = 0;
+  options_.progress = [&](const std::vector<int>&) {
+    most = std::max(most, ConnectionsAt(addresses_[0].port));
+  };
+  FakeGroup group(state_, 0);
+  EXPECT_TRUE(ReachAll(group, *endpoints_[0], PeersOf(0), options_));
+  EXPECT_GT(most, 0U);
+  EXPECT_LE(most, 128U);
 }
 
 TEST_F(Reach, EndsWithTheGroup) {
