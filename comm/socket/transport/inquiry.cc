@@ -1,11 +1,12 @@
 #include "comm/socket/transport/inquiry.h"
 
+#include <fmt/core.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
-
-#include "comm/log/log.h"
 
 namespace muster::socket {
 namespace {
@@ -14,6 +15,11 @@ using AnswerBytes = std::array<uint8_t, 1>;
 
 constexpr uint8_t kThere = 0;
 constexpr uint8_t kHasLeft = 3;
+
+void LogAltered(RejectionLog& log, std::string_view what, int rank) {
+  const std::string reason = fmt::format("{} of rank {} was changed on the way", what, rank);
+  log.Add(LogLevel::kWarning, {{"reason", reason}}, reason + "; ignored");
+}
 
 }  // namespace
 
@@ -73,7 +79,7 @@ void Inquiry::OnAnswer() {
   AnswerBytes bytes{};
   const Shake shake = messages_.Read(fd_.get(), bytes);
   if (shake == Shake::kPending) return;
-  if (shake == Shake::kRejected) LogWarning("an answer of rank {} was changed on the way; ignored", peer_);
+  if (shake == Shake::kRejected) LogAltered(rejections_, "an answer", peer_);
   if (shake != Shake::kDone) return Close(State::kFailed);
   Close(bytes[0] == kHasLeft ? State::kLeft : State::kAnswered);
 }
@@ -96,8 +102,7 @@ void InquiryServer::OnReady(Visitor* visitor) {
   FrameBytes bytes{};
   const Shake shake = visitor->messages.Read(visitor->fd.get(), bytes);
   if (shake == Shake::kPending) return;
-  if (shake == Shake::kRejected)
-    LogWarning("a question of rank {} was changed on the way; ignored", visitor->rank);
+  if (shake == Shake::kRejected) LogAltered(rejections_, "a question", visitor->rank);
   const std::optional<Frame> question = shake == Shake::kDone ? DecodeFrame(bytes) : std::nullopt;
   if (question && question->kind == FrameKind::kInquiry) {
     // Delivery does not matter here: a sender that has gone does not need the answer.

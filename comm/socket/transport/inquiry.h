@@ -4,7 +4,7 @@
 //   asker -> asked   a Frame of kind kInquiry with the call the asker is blocked in
 //   asked -> asker   u8 3: it has left the communicator; 0, of older builds 1 and 2 too: it has not
 //
-// If the connection is sealed, each is one record. One that does not open is logged and counts as no answer:
+// If the connection is sealed, each is one record. One that does not open is logged (RejectionLog) and counts as no answer:
 // an inquiry decides nothing that the data connections would not detect themselves.
 //
 // A rank that has been blocked for a while sends inquiries to the peers it waits for: if calls of the same
@@ -22,6 +22,7 @@
 #include "comm/auth/data_seal.h"
 #include "comm/base/bytes.h"
 #include "comm/base/deadline.h"
+#include "comm/log/rejection_log.h"
 #include "comm/net/event_loop.h"
 #include "comm/ops/call.h"
 #include "comm/socket/transport/dial.h"
@@ -84,6 +85,7 @@ class Inquiry {
   int peer_ = -1;
   UniqueFd fd_;
   InquiryMessages messages_{{}};
+  RejectionLog rejections_{"answers to inquiries"};
 };
 
 // Answers inquiries at this rank.
@@ -111,6 +113,7 @@ class InquiryServer {
 
   net::EventLoop& loop_;
   const Responder responder_;
+  RejectionLog rejections_{"inquiries"};
   std::list<std::unique_ptr<Visitor>> visitors_;
 };
 

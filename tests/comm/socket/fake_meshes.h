@@ -10,7 +10,8 @@
 namespace muster::socket {
 
 struct FakeMeshes {
-  explicit FakeMeshes(const std::vector<int>& node_of_rank, const SocketEndpointOptions& options = {})
+  explicit FakeMeshes(const std::vector<int>& node_of_rank, const SocketEndpointOptions& options = {},
+                      const MeshOptions& mesh = {}, const FakeWorld::Tamper& tamper = {})
       : state(MakeRoster(node_of_rank)) {
     std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
     std::vector<EndpointAddress> addresses;
@@ -18,9 +19,10 @@ struct FakeMeshes {
       groups.push_back(std::make_unique<FakeGroup>(state, rank));
       endpoints.push_back(*SocketEndpoint::Open(options));
       addresses.push_back(endpoints.back()->address());
+      if (tamper) tamper(rank, addresses.back());
     }
     for (size_t rank = 0; rank < groups.size(); ++rank) {
-      meshes.push_back(*Mesh::Create(*groups[rank], std::move(endpoints[rank]), addresses, {}));
+      meshes.push_back(*Mesh::Create(*groups[rank], std::move(endpoints[rank]), addresses, mesh));
     }
   }
 

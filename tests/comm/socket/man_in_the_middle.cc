@@ -126,4 +126,11 @@ void ManInTheMiddle::Pass(Way& way) {
   }
 }
 
+ManInTheMiddle::Filter Flip(bool up, uint64_t behind) {
+  return [up, at = DataBegins(up) + behind](ManInTheMiddle::Passing& passing, Bytes& bytes) {
+    if (passing.up != up || at < passing.offset || at >= passing.offset + bytes.size()) return;
+    bytes[at - passing.offset] ^= 0x40;
+  };
+}
+
 }  // namespace muster::socket

@@ -12,6 +12,7 @@
 
 #include "comm/base/bytes.h"
 #include "comm/base/unique_fd.h"
+#include "comm/socket/transport/handshake.h"
 
 namespace muster::socket {
 
@@ -63,5 +64,11 @@ class ManInTheMiddle {
   Bytes seen_;
   std::thread thread_;
 };
+
+// The first byte behind the handshake of a data connection.
+inline uint64_t DataBegins(bool up) { return up ? kHelloBytes + 32 : kReplyBytes + 1; }
+
+// Changes one byte, so far behind the handshake, one way.
+ManInTheMiddle::Filter Flip(bool up, uint64_t behind);
 
 }  // namespace muster::socket

@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "comm/socket/transport/handshake.h"
 #include "tests/comm/socket/collective_checks.h"
 #include "tests/comm/socket/man_in_the_middle.h"
 
@@ -118,17 +117,6 @@ TEST(Sealed, NothingIsReadableBetweenTheNodes) {
     EXPECT_EQ(seen.find(pattern) != std::string::npos, readable);
     EXPECT_EQ(seen.find("MUS1") != std::string::npos, readable) << "headers";
   }
-}
-
-// The first byte behind the handshake.
-uint64_t DataBegins(bool up) { return up ? kHelloBytes + 32 : kReplyBytes + 1; }
-
-// Changes one byte, so far behind the handshake, one way.
-ManInTheMiddle::Filter Flip(bool up, uint64_t behind) {
-  return [up, at = DataBegins(up) + behind](Passing& passing, Bytes& bytes) {
-    if (passing.up != up || at < passing.offset || at >= passing.offset + bytes.size()) return;
-    bytes[at - passing.offset] ^= 0x40;
-  };
 }
 
 TEST(Sealed, AByteThatIsChangedEndsTheGroupWithBothRanks) {

@@ -3,7 +3,14 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "comm/log/rejection_log.h"
+#include "tests/comm/base/log_capture.h"
 #include "tests/comm/socket/fake_meshes.h"
+#include "tests/comm/socket/man_in_the_middle.h"
 
 namespace muster::socket {
 namespace {
@@ -31,6 +38,26 @@ TEST(Inquiry, FindsAPeerThatIsThereThatHasLeftAndThatHasEnded) {
   EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kAnswered);
   fake.meshes[1].reset();
   EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kRefused);
+}
+
+// Between two nodes, with a change on the way to rank 1 (up) or back.
+TEST(Inquiry, AnAlteredOneHasNoAnswerAndTheLogHasALimit) {
+  for (const bool up : {true, false}) {
+    const LogCapture log;
+    std::unique_ptr<ManInTheMiddle> man;
+    FakeMeshes fake(BlockLayout({1, 1}), {}, {.ciphers = auth::OwnCiphers()},
+                    [&](int rank, EndpointAddress& address) {
+                      if (rank != 1) return;
+                      man = std::make_unique<ManInTheMiddle>(address.port, Flip(up, 0));
+                      address.port = man->port();
+                    });
+    EXPECT_EQ(EndOfAQuestion(fake, {}), Inquiry::State::kFailed) << up;
+    EXPECT_TRUE(log.Has(up ? "warning: a question of rank 0 was changed on the way; ignored\n"
+                           : "warning: an answer of rank 1 was changed on the way; ignored\n"));
+    for (int i = 0; i < 30; ++i) EndOfAQuestion(fake, {});
+    const std::string text = log.Text();
+    EXPECT_EQ(std::ranges::count(text, '\n'), RejectionLog::kLoggedPerMinute);
+  }
 }
 
 // The state of a question of rank 1 that rank 0 answers with this byte.
