@@ -19,6 +19,7 @@ namespace muster::rendezvous {
 namespace {
 
 constexpr int kLooksForEachTrace = 8;
+constexpr size_t kRandomBytes = 4;
 constexpr time_t kForgotten = 7 * 24 * 3600;
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -126,7 +127,7 @@ Status FileEndpointStore::CheckOwner(int own, std::string_view name) const {
   return Unusable(path, fmt::format("has mode {:o}, which gives other users access", found.st_mode & 07777));
 }
 
-Result<FileEndpointStore::Places> FileEndpointStore::Open(bool thorough) const {
+Result<FileEndpointStore::Places> FileEndpointStore::Open(bool thorough) {
   Places places;
   MUSTER_TRY(places.base, OpenBase());
   const int base = places.base.get();
@@ -142,11 +143,24 @@ Result<FileEndpointStore::Places> FileEndpointStore::Open(bool thorough) const {
   return places;
 }
 
-// In the order of their names.
-std::vector<FileEndpointStore::Own> FileEndpointStore::FindRandom(int base) const {
+bool FileEndpointStore::IsRandomName(std::string_view name) const {
+  constexpr size_t kDigits = 2 * kRandomBytes;
+  const size_t digits = own_name_.size() + 1;
+  return name.size() == digits + kDigits && name.starts_with(own_name_ + "-") &&
+         name.find_first_not_of("0123456789abcdef", digits) == std::string_view::npos;
+}
+
+// In the order of their names. Another user may have made thousands, so each of those costs one call in all.
+std::vector<FileEndpointStore::Own> FileEndpointStore::FindRandom(int base) {
   std::vector<Own> found;
   for (const std::string& name : NamesIn(fmt::format("/proc/self/fd/{}", base))) {
-    if (!name.starts_with(own_name_ + "-")) continue;
+    struct stat entry {};
+    if (!IsRandomName(name) || of_others_.contains(name)) continue;
+    if (fstatat(base, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (entry.st_uid != uid_) {
+      of_others_.insert(name);
+      continue;
+    }
     UniqueFd fd(openat(base, name.c_str(), kDirectory | O_NOFOLLOW));
     if (fd && CheckOwner(fd.get(), name)) found.push_back({std::move(fd), name});
   }
@@ -154,8 +168,8 @@ std::vector<FileEndpointStore::Own> FileEndpointStore::FindRandom(int base) cons
 }
 
 // The first of them stays. None: it cannot be made, or not found again (a file server may change the owner).
-std::vector<FileEndpointStore::Own> FileEndpointStore::MakeRandom(int base) const {
-  std::array<uint8_t, 4> random{};
+std::vector<FileEndpointStore::Own> FileEndpointStore::MakeRandom(int base) {
+  std::array<uint8_t, kRandomBytes> random{};
   auth::RandomBytes(random);
   const std::string made = fmt::format("{}-{:02x}", own_name_, fmt::join(random, ""));
   if (mkdirat(base, made.c_str(), S_IRWXU) != 0) return {};

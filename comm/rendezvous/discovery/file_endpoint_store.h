@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,10 +51,11 @@ class FileEndpointStore : public EndpointStore {
 
   Result<UniqueFd> OpenBase() const;
   // `thorough`: those with a random name also if muster-UID is there: another user may have had it before.
-  Result<Places> Open(bool thorough) const;
+  Result<Places> Open(bool thorough);
   Result<UniqueFd> OpenUsual(int base) const;
-  std::vector<Own> FindRandom(int base) const;
-  std::vector<Own> MakeRandom(int base) const;
+  bool IsRandomName(std::string_view name) const;
+  std::vector<Own> FindRandom(int base);
+  std::vector<Own> MakeRandom(int base);
   Status CheckOwner(int own, std::string_view name) const;
   Result<std::optional<std::string>> Read(const Own& own) const;
   Result<std::optional<std::string>> ReadAny(const Places& places) const;
@@ -63,8 +65,9 @@ class FileEndpointStore : public EndpointStore {
   const std::string directory_;
   const std::string name_;
   const uid_t uid_;
-  const std::string own_name_;  // "muster-1000"
-  int absences_ = 0;            // in a row
+  const std::string own_name_;       // "muster-1000"
+  int absences_ = 0;                 // in a row
+  std::set<std::string> of_others_;  // random names of other users
 };
 
 // The content of the file: one line with the root's address, and one that shows that the file is whole. A

@@ -6,10 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "tests/comm/base/print_error.h"
@@ -29,6 +31,12 @@ SlowCache& Cache() {
   return cache;
 }
 
+// How often each name was opened or examined.
+std::map<std::string, int>& Uses() {
+  static std::map<std::string, int> uses;
+  return uses;
+}
+
 }  // namespace
 
 // In the place of libc's, for this whole program.
@@ -37,6 +45,7 @@ extern "C" int openat(int directory, const char* path, int flags, ...) {
   va_start(arguments, flags);
   const auto mode = (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0U;
   va_end(arguments);
+  ++Uses()[path];
   SlowCache& cache = Cache();
   if (cache.on && (flags & O_CREAT) == 0 && cache.absent.contains(path)) {
     errno = ENOENT;
@@ -59,6 +68,11 @@ extern "C" int FortifiedOpenAt(int directory, const char* path, int flags) {
 }
 extern "C" int FortifiedOpen(const char* path, int flags) asm("__open_2");
 extern "C" int FortifiedOpen(const char* path, int flags) { return open(path, flags); }
+
+extern "C" int fstatat(int directory, const char* path, struct stat* into, int flags) {
+  ++Uses()[path];
+  return static_cast<int>(syscall(SYS_newfstatat, directory, path, into, flags));
+}
 
 extern "C" int mkdirat(int directory, const char* path, mode_t mode) {
   const auto made = static_cast<int>(syscall(SYS_mkdirat, directory, path, mode));
@@ -227,6 +241,29 @@ TEST_F(FileEndpointStoreTest, AllDirectoriesOfThisUserAreRead) {
   ASSERT_TRUE(Open().Publish("there", Soon()));
   EXPECT_TRUE(fs::exists((Own() += "-00000002") / "root-a"));
   EXPECT_EQ(Open().LookUp(Soon()), Found("there"));
+}
+
+TEST_F(FileEndpointStoreTest, LookAlikesOfAnotherUserAreExaminedOnce) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root (to give files away)";
+  std::vector<std::string> look_alikes = {Own(), Own() += "-1", Own() += "-0000000x", Own() += "-000000001"};
+  for (int i = 0; i < 1000; ++i) look_alikes.push_back(fmt::format("{}-{:08x}", Own().string(), i));
+  for (const std::string& path : look_alikes) {
+    ASSERT_EQ(mkdir(path.c_str(), 0700), 0) << path;
+    ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0) << path;
+  }
+  FileEndpointStore leader = Open();
+  EXPECT_EQ(leader.LookUp(Soon()), kNothing);
+  ASSERT_TRUE(Open().Publish("here", Soon()));
+  EXPECT_EQ(leader.LookUp(Soon()), Found("here"));
+  Uses().clear();
+  EXPECT_EQ(leader.LookUp(Soon()), Found("here"));
+  EXPECT_EQ(Open().LookUp(Soon()), Found("here"));
+  const auto uses = [&](const std::string& path) { return Uses()[fs::path(path).filename()]; };
+  EXPECT_EQ(std::count_if(look_alikes.begin() + 1, look_alikes.begin() + 4, uses), 0)
+      << "no random name of ours";
+  EXPECT_EQ(std::count_if(look_alikes.begin() + 4, look_alikes.end(),
+                          [&](const std::string& path) { return uses(path) != 1; }),
+            0);
 }
 
 // By a file server that gives files another owner.
