@@ -196,6 +196,18 @@ Result<SocketAddress> PrivateDirectory::AddressOf(std::string_view socket) const
   return SocketAddress::Path(fmt::format("/proc/self/fd/{}/{}/{}", base_fd_->get(), name_, socket));
 }
 
+UniqueFd PrivateDirectory::Dial(std::string_view socket, uid_t uid, bool* busy) const {
+  const auto address = AddressOf(socket);
+  if (!address) return {};
+  int error_number = 0;
+  Result<UniqueFd> fd = StartConnect(*address, &error_number);
+  if (busy != nullptr && error_number == EAGAIN) *busy = true;
+  if (!fd) return {};
+  const auto credentials = CredentialsOf(fd->get());
+  if (!credentials || credentials->uid != uid) return {};
+  return *std::move(fd);
+}
+
 bool PrivateDirectory::Has(std::string_view socket) const {
   struct stat status {};
   return fstatat(AT_FDCWD, PathOf(socket).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;

@@ -63,6 +63,8 @@ class PrivateDirectory {
   // For bind and connect, also if the path is too long for a socket: then by way of /proc/self/fd, and valid
   // as long as a copy of this object exists.
   Result<SocketAddress> AddressOf(std::string_view socket) const;
+  // A connection to that socket if a process of `uid` listens there; else none. Sets `*busy` if its queue is full.
+  UniqueFd Dial(std::string_view socket, uid_t uid, bool* busy) const;
 
   bool Has(std::string_view socket) const;
   // Whether a socket is bound to that name. Its owner does not notice.

@@ -12,17 +12,6 @@ namespace {
 // Each failed attempt is another process's success.
 constexpr int kAttempts = 64;
 
-UniqueFd DialIfOurs(const Result<net::SocketAddress>& address, uid_t uid, bool* busy) {
-  if (!address) return {};
-  int error_number = 0;
-  Result<UniqueFd> fd = net::StartConnect(*address, &error_number);
-  if (busy != nullptr && error_number == EAGAIN) *busy = true;
-  if (!fd) return {};
-  const auto credentials = net::CredentialsOf(fd->get());
-  if (!credentials || credentials->uid != uid) return {};
-  return *std::move(fd);
-}
-
 }  // namespace
 
 LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
@@ -32,12 +21,12 @@ LocalNames MakeLocalNames(std::string_view meeting_key, std::string_view node,
 
 UniqueFd DialLocal(const LocalNames& names, size_t bases, bool* busy) {
   if (names.likely) {
-    if (UniqueFd fd = DialIfOurs(names.likely->AddressOf(names.socket), names.uid, busy)) return fd;
+    if (UniqueFd fd = names.likely->Dial(names.socket, names.uid, busy)) return fd;
   }
   for (const std::string& base : names.bases) {
     if (bases-- == 0) break;
     for (const net::PrivateDirectory& directory : net::PrivateDirectory::FindIn(base)) {
-      if (UniqueFd fd = DialIfOurs(directory.AddressOf(names.socket), names.uid, busy)) return fd;
+      if (UniqueFd fd = directory.Dial(names.socket, names.uid, busy)) return fd;
     }
   }
   return {};

@@ -1,7 +1,6 @@
 #include "comm/rendezvous/survey/status_client.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -23,16 +22,6 @@ struct Visit {
   std::optional<Error> refused;
   bool over = false;
 };
-
-UniqueFd Dial(const net::PrivateDirectory& directory, const std::string& name, uid_t uid, int* error_number) {
-  const auto address = directory.AddressOf(name);
-  if (!address) return {};
-  auto fd = net::StartConnect(*address, error_number);
-  if (!fd) return {};
-  const auto credentials = net::CredentialsOf(fd->get());
-  if (!credentials || credentials->uid != uid) return {};
-  return *std::move(fd);
-}
 
 // Before the status.
 void TakeVersions(Visit& visit, const Versions& ours, ByteView frame) {
@@ -93,11 +82,10 @@ Result<AskedGroups> AskGroupsOnThisNode(const Survey& survey, uid_t uid,
       for (const std::string& name : directory.Sockets()) {
         const auto socket = ParseStatusSocket(name);
         if (!socket || socket->network_namespace != here) continue;
-        int error_number = 0;
-        if (UniqueFd fd = Dial(directory, name, uid, &error_number))
+        bool busy = false;
+        if (UniqueFd fd = directory.Dial(name, uid, &busy))
           visits.push_back(Begin(*loop, socket->pid, std::move(fd), survey, versions));
-        // Its queue is full.
-        if (error_number == EAGAIN) asked.silent.push_back(socket->pid);
+        if (busy) asked.silent.push_back(socket->pid);
       }
     }
   }
