@@ -21,7 +21,7 @@ class StopFlag {
     return WithHint(Fail(Code::kSystem, "cannot create an eventfd: {}", ErrnoText(error_number_)),
                     error_number_ == EMFILE ? DescriptorLimitHint() : "");
   }
-  void Raise() const { static_cast<void>(eventfd_write(event_.get(), 1)); }
+  void Raise() const { eventfd_write(event_.get(), 1); }
   // Readable (POLLIN) from then on.
   int fd() const { return event_.get(); }
 

@@ -41,9 +41,7 @@ void Mailbox::Post(std::function<void()> work) {
     std::abort();
   }
   work_.push_back(std::move(work));
-  const uint64_t one = 1;
-  // A full counter wakes the loop as well.
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
+  eventfd_write(wake_.get(), 1);  // a full counter wakes the loop as well
 }
 
 std::vector<std::function<void()>> Mailbox::TakeAll() {

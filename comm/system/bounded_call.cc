@@ -41,8 +41,7 @@ Result<bool> Run(Deadline deadline, std::function<void()> call, int stop_fd, Wit
   if (!*ended) return RunUnwatched(deadline, std::move(call), without);
   const auto body = [ended, call = std::move(call)] {
     call();
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(ended->get(), &one, sizeof one);
+    eventfd_write(ended->get(), 1);
   };
   MUSTER_CHECK(Start(body, without));
   pollfd fds[] = {{ended->get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};

@@ -74,10 +74,7 @@ void Watchdog::AskToStop() {
   Wake();
 }
 
-void Watchdog::Wake() {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
-}
+void Watchdog::Wake() { eventfd_write(wake_.get(), 1); }
 
 bool Watchdog::Add(const std::shared_ptr<LiveComm>& comm) {
   const std::lock_guard lock(mutex_);

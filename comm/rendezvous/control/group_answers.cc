@@ -1,6 +1,6 @@
 #include "comm/rendezvous/control/group_answers.h"
 
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include <utility>
 
@@ -9,8 +9,7 @@ namespace muster::rendezvous {
 void GroupAnswers::Fail(const Error& error) {
   Change([&] {
     failure_ = error;
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(failure_fd_.get(), &one, sizeof one);
+    eventfd_write(failure_fd_.get(), 1);
   });
 }
 

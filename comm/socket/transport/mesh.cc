@@ -1,6 +1,6 @@
 #include "comm/socket/transport/mesh.h"
 
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <set>
@@ -374,11 +374,8 @@ void Mesh::RemoveWaker(int fd) {
 }
 
 void Mesh::WakeAll(int caller) {
-  const uint64_t one = 1;
   for (const int fd : wakers_) {
-    if (fd == caller) continue;
-    // Fails only if the counter is full, and then the waiter is awake anyway.
-    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
+    if (fd != caller) eventfd_write(fd, 1);  // a full counter wakes the waiter as well
   }
 }
 

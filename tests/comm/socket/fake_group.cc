@@ -57,8 +57,7 @@ void FakeGroupState::Fail(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (failure_) return;
   failure_ = error;
-  const uint64_t one = 1;
-  EXPECT_EQ(write(failed_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  EXPECT_EQ(eventfd_write(failed_.get(), 1), 0);
   changed_.notify_all();
 }
 

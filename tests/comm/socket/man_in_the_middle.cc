@@ -48,8 +48,7 @@ ManInTheMiddle::ManInTheMiddle(uint16_t target_port, Filter filter)
 }
 
 ManInTheMiddle::~ManInTheMiddle() {
-  const uint64_t one = 1;
-  EXPECT_EQ(write(stop_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  EXPECT_EQ(eventfd_write(stop_.get(), 1), 0);
   // A send that waits for its receiver ends with the connection.
   {
     const std::lock_guard lock(mutex_);

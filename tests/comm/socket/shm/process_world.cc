@@ -55,8 +55,7 @@ class ProcessWorld::SharedGroup final : public Group {
     if (shared_.failing.exchange(1) != 0) return;
     Store(shared_.failure, error.message);
     shared_.known.store(1);
-    const uint64_t one = 1;
-    EXPECT_EQ(write(fd_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    EXPECT_EQ(eventfd_write(fd_, 1), 0);
   }
   Status Leave(Deadline) override { return {}; }
 
