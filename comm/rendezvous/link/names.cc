@@ -1,9 +1,10 @@
 #include "comm/rendezvous/link/names.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "comm/auth/crypto.h"
@@ -20,9 +21,7 @@ uint64_t HashToNumber(std::string_view use, std::string_view key, uint64_t index
 
 std::string HashToText(std::string_view use, std::string_view meeting_key, std::string_view node) {
   const auth::Digest digest = auth::Blake2b({}, {AsBytes(use), AsBytes(meeting_key), AsBytes(node)});
-  std::string text;
-  for (size_t i = 0; i < 12; ++i) text += fmt::format("{:02x}", digest.at(i));
-  return text;
+  return fmt::format("{:02x}", fmt::join(std::span(digest).first(12), ""));
 }
 
 }  // namespace
