@@ -14,11 +14,6 @@
 namespace muster::process {
 namespace {
 
-// Fields of proc(5).
-constexpr size_t kState = 3;
-constexpr size_t kStarted = 22;
-constexpr size_t kStackStart = 28;
-
 std::multimap<pid_t, pid_t> ChildrenByParent() {
   std::multimap<pid_t, pid_t> children;
   for (const pid_t pid : NumbersIn("/proc")) {
@@ -53,9 +48,10 @@ std::vector<pid_t> ProcessTree(pid_t root) {
 std::optional<ProcessIdentity> IdentityOf(pid_t pid) {
   const std::string stat = ReadProcFile(fmt::format("/proc/{}/stat", pid)).value_or("");
   const auto fields = StatFields(stat);
-  if (fields.size() <= kStackStart || fields[kState] == "Z" || fields[kState] == "X") return std::nullopt;
-  const auto started = ParseInteger<uint64_t>(fields[kStarted]);
-  const auto stack = ParseInteger<uint64_t>(fields[kStackStart]);
+  if (fields.size() <= kStatStackStart || fields[kStatState] == "Z" || fields[kStatState] == "X")
+    return std::nullopt;
+  const auto started = ParseInteger<uint64_t>(fields[kStatStart]);
+  const auto stack = ParseInteger<uint64_t>(fields[kStatStackStart]);
   if (!started || !stack) return std::nullopt;
   return ProcessIdentity{pid, *started, *stack};
 }

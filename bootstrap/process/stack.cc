@@ -19,14 +19,7 @@ constexpr size_t kLongestOutput = 64 * 1024;
 // Between the request to end and the kill of a tool: an attached tool must release its process.
 constexpr Duration kToolGrace = std::chrono::milliseconds(500);
 constexpr int kDeepest = 8;
-constexpr size_t kStateField = 3;
 constexpr std::string_view kPath = "/usr/local/bin:/usr/bin:/bin";
-
-bool IsStopped(pid_t pid) {
-  const std::string stat = ReadProcFile(fmt::format("/proc/{}/stat", pid)).value_or("");
-  const std::vector<std::string_view> fields = StatFields(stat);
-  return fields.size() > kStateField && fields[kStateField] == "T";
-}
 
 bool IsPython(pid_t pid) {
   std::array<char, PATH_MAX> path{};
@@ -102,7 +95,7 @@ pid_t WorkingProcess(pid_t pid) {
 
 std::string ReadStack(pid_t pid, std::string_view path, Deadline deadline) {
   const bool python = IsPython(pid);
-  const bool stopped_before = IsStopped(pid);
+  const bool stopped_before = StatField(pid, kStatState) == "T";
   std::string text = KernelSide(pid);
   for (const StackTool& tool : StackTools(python)) {
     std::vector<std::string> command = tool.command;

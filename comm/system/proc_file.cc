@@ -57,12 +57,13 @@ std::optional<std::vector<pid_t>> ChildrenOf(const std::string& process) {
   return children;
 }
 
-std::optional<pid_t> ParentOf(pid_t pid) {
-  constexpr size_t kParent = 4;
+std::string StatField(pid_t pid, StatNumber number) {
   const std::string stat = ReadProcFile(fmt::format("/proc/{}/stat", pid)).value_or("");
   const auto fields = StatFields(stat);
-  return fields.size() > kParent ? ParseInteger<pid_t>(fields[kParent]) : std::nullopt;
+  return fields.size() > number ? std::string(fields[number]) : "";
 }
+
+std::optional<pid_t> ParentOf(pid_t pid) { return ParseInteger<pid_t>(StatField(pid, kStatParent)); }
 
 std::string ProcessName(pid_t pid) {
   const auto name = ReadProcFile(fmt::format("/proc/{}/comm", pid));

@@ -24,23 +24,22 @@ constexpr int kLookAgainMilliseconds = 5;
 }  // namespace
 
 bool IsStatOfEnded(std::string_view stat) {
-  constexpr size_t kThreads = 20;
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string_view::npos) return false;
   const std::string_view state = stat.substr(name_end + 2, 1);
   // Without pidfds a leader reads this of each of its ranks all the time: split the line of few.
   if (state != "X" && state != "Z") return false;
   const std::vector<std::string_view> fields = StatFields(stat);
-  if (fields.size() <= kThreads) return false;
+  if (fields.size() <= kStatThreads) return false;
   // A process with only its first thread ended also seems to be a zombie.
-  return state == "X" || ParseInteger<int>(fields[kThreads]).value_or(0) <= 1;
+  return state == "X" || ParseInteger<int>(fields[kStatThreads]).value_or(0) <= 1;
 }
 
 bool IsStatOfExiting(std::string_view stat) {
-  constexpr size_t kFlags = 9;
   constexpr uint64_t kExiting = 0x4;  // PF_EXITING of the kernel's sched.h
   const std::vector<std::string_view> fields = StatFields(stat);
-  return fields.size() > kFlags && (ParseInteger<uint64_t>(fields[kFlags]).value_or(0) & kExiting) != 0;
+  return fields.size() > kStatFlags &&
+         (ParseInteger<uint64_t>(fields[kStatFlags]).value_or(0) & kExiting) != 0;
 }
 
 ProcessEnd ProcessEnd::Of(pid_t pid) {

@@ -15,7 +15,6 @@
 namespace muster::map {
 namespace {
 
-constexpr size_t kStartField = 22;  // of /proc/PID/stat, proc(5)
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
 // Only those of one kernel: a lock on Lustre, BeeGFS or NFS may be the node's alone, as it was mounted.
@@ -107,12 +106,8 @@ JournalLock LockJournal(const JournalDirectory& directory) {
 }
 
 uint64_t StartOf(int pid) {
-  if (pid <= 0) return 0;
-  const auto stat = ReadProcFile(fmt::format("/proc/{}/stat", pid));
-  if (!stat) return 0;
-  const auto fields = StatFields(*stat);
-  if (fields.size() <= kStartField || fields[3] == "Z") return 0;
-  return ParseInteger<uint64_t>(fields[kStartField]).value_or(0);
+  if (pid <= 0 || StatField(pid, kStatState) == "Z") return 0;
+  return ParseInteger<uint64_t>(StatField(pid, kStatStart)).value_or(0);
 }
 
 Result<std::optional<std::string>> ClaimJournal(const JournalDirectory& directory, const JournalLock& lock,

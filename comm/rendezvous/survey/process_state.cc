@@ -25,19 +25,15 @@ double SecondsSinceBoot() {
 
 std::optional<ProcessState> ParseProcessStat(std::string_view stat, uint64_t ticks_per_second,
                                              double uptime_seconds) {
-  constexpr size_t kPid = 1;
-  constexpr size_t kState = 3;
-  constexpr size_t kUserTime = 14;
-  constexpr size_t kSystemTime = 15;
-  constexpr size_t kStartTime = 22;
   const std::vector<std::string_view> fields = StatFields(stat);
-  if (fields.size() <= kStartTime || fields[kState].size() != 1 || ticks_per_second == 0) return std::nullopt;
-  const auto pid = ParseInteger<int>(fields[kPid]);
+  if (fields.size() <= kStatStart || fields[kStatState].size() != 1 || ticks_per_second == 0)
+    return std::nullopt;
+  const auto pid = ParseInteger<int>(fields[kStatPid]);
   const auto number = [&](size_t field) { return ParseInteger<uint64_t>(fields[field]); };
-  const auto user = number(kUserTime);
-  const auto system = number(kSystemTime);
-  const auto start = number(kStartTime);
-  const char letter = fields[kState].front();
+  const auto user = number(kStatUserTime);
+  const auto system = number(kStatSystemTime);
+  const auto start = number(kStatStart);
+  const char letter = fields[kStatState].front();
   if (!pid || !user || !system || !start || letter < '!' || letter > '~') return std::nullopt;
   ProcessState state;
   state.pid = *pid;

@@ -40,6 +40,11 @@ TEST(StatFields, OfOtherTextThereAreNone) {
   }
 }
 
+TEST(StatField, IsEmptyOfNoProcess) {
+  EXPECT_EQ(StatField(getpid(), kStatPid), std::to_string(getpid()));
+  EXPECT_EQ(StatField(0, kStatPid), "");
+}
+
 TEST(ParentOf, IsKnownOfLivingProcesses) {
   EXPECT_EQ(ParentOf(getpid()), getppid());
   EXPECT_EQ(ParentOf(0), std::nullopt);
