@@ -15,6 +15,8 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+import suites  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAKE_BAZEL = """#!/bin/sh
 echo "$(chrt -p $$ | sed -n 's/.*policy: //p') $*" >>"$CALLS"
@@ -54,7 +56,7 @@ class Run(unittest.TestCase):
             return file.read()
 
     def suite(self, name, script):
-        return self.run.Suite(name, ["sh", "-c", script, self.folder])
+        return suites.Suite(name, ["sh", "-c", script, self.folder])
 
     def batches(self, *batches):
         self.run.SIDE_BY_SIDE = [suite for batch in batches if len(batch) > 1 for suite in batch]
