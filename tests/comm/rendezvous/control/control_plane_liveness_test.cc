@@ -37,10 +37,13 @@ pid_t StartRankWithWorker(const JoinRequest& request, const int (&hold)[2]) {
   _exit(0);
 }
 
-// A rank in a process of its own, which stands still once the group has formed: its connections stay.
+// A rank in a process of its own, which stands still once the group has formed: its connections stay. It goes on only to report its
+// own group's failure.
 class RankThatFreezes {
  public:
-  explicit RankThatFreezes(const JoinRequest& request) : process_(fork()) {
+  explicit RankThatFreezes(const JoinRequest& request) {
+    EXPECT_EQ(pipe(reports_), 0);
+    process_ = fork();
     if (process_ != 0) return;
     net::TestLoop loop;
     TestRank rank(*loop, request);
@@ -48,19 +51,32 @@ class RankThatFreezes {
     loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(10)));
     loop.Settle();
     raise(SIGSTOP);
+    loop->RunUntil([&] { return !rank.failures.empty(); }, Deadline::After(seconds(10)));
+    const std::string text = rank.failures.empty() ? "none" : rank.failures.front().error.message;
+    [[maybe_unused]] const ssize_t written = write(reports_[1], text.data(), text.size());
     _exit(0);
   }
   RankThatFreezes(const RankThatFreezes&) = delete;
   RankThatFreezes& operator=(const RankThatFreezes&) = delete;
   pid_t pid() const { return process_; }
+  std::string FailureAfterwards() {
+    kill(process_, SIGCONT);
+    char text[1000];
+    const ssize_t count = read(reports_[0], text, sizeof text);
+    return {text, count > 0 ? static_cast<size_t>(count) : 0};
+  }
   ~RankThatFreezes() {
     kill(process_, SIGKILL);
     waitpid(process_, nullptr, 0);
+    close(reports_[0]);
+    close(reports_[1]);
   }
 
  private:
-  const pid_t process_;
+  pid_t process_ = 0;
+  int reports_[2] = {-1, -1};
 };
+
 TEST_F(ControlPlaneLivenessTest, ASilentNodeIsNamed) {
   auto requests = MakeRequests({"a", "a", "b", "b", "c"});
   for (JoinRequest& request : requests) request.liveness = kFast;
@@ -95,48 +111,10 @@ TEST_F(ControlPlaneLivenessTest, ASilentRootIsNamed) {
   }
 }
 
-// A rank in a process of its own, which stands still until the others have named it, and reports its own group's failure then.
-class RankThatGoesOn {
- public:
-  explicit RankThatGoesOn(const JoinRequest& request) {
-    EXPECT_EQ(pipe(reports_), 0);
-    process_ = fork();
-    if (process_ != 0) return;
-    net::TestLoop loop;
-    TestRank rank(*loop, request);
-    rank.Start();
-    loop->RunUntil([&] { return rank.ended(); }, Deadline::After(seconds(10)));
-    loop.Settle();
-    raise(SIGSTOP);
-    loop->RunUntil([&] { return !rank.failures.empty(); }, Deadline::After(seconds(10)));
-    const std::string text = rank.failures.empty() ? "none" : rank.failures.front().error.message;
-    [[maybe_unused]] const ssize_t written = write(reports_[1], text.data(), text.size());
-    _exit(0);
-  }
-  RankThatGoesOn(const RankThatGoesOn&) = delete;
-  RankThatGoesOn& operator=(const RankThatGoesOn&) = delete;
-  std::string FailureAfterwards() {
-    kill(process_, SIGCONT);
-    char text[1000];
-    const ssize_t count = read(reports_[0], text, sizeof text);
-    return {text, count > 0 ? static_cast<size_t>(count) : 0};
-  }
-  ~RankThatGoesOn() {
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-    close(reports_[0]);
-    close(reports_[1]);
-  }
-
- private:
-  pid_t process_ = 0;
-  int reports_[2] = {-1, -1};
-};
-
 TEST_F(ControlPlaneLivenessTest, ARootThatGoesOnAfterItsSilenceBlamesNoOther) {
   auto requests = MakeRequests({"a", "b"});
   for (JoinRequest& request : requests) request.liveness = kFast;
-  RankThatGoesOn root(requests[0]);
+  RankThatFreezes root(requests[0]);
   auto leader = std::make_unique<TestRank>(*loop, requests[1]);
   leader->Start();
   ASSERT_TRUE(loop.Until([&] { return leader->everyone_knows == 1; }));
