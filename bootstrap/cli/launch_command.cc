@@ -51,12 +51,13 @@ Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
     return Fail(Code::kUsage, "--hosts names all machines: leave --nnodes and --node-rank out");
   }
   if (launch.ranks.empty()) {
-    // "muster launch 4 prog", "muster launch prog -n 4"
-    const bool counted = launch.command.size() > 1 && ParseInteger<int>(launch.command.front());
-    const bool behind = std::ranges::find(launch.command, "-n") != launch.command.end();
+    // "muster launch 4 prog", "muster launch 4 -- prog", "muster launch prog -n 4"
+    const std::vector<std::string>& words = launch.command;
+    const size_t program = words.size() > 1 && words[1] == "--" ? 2 : 1;
+    const bool counted = words.size() > program && ParseInteger<int>(words.front());
+    const bool behind = std::ranges::count(words, "-n") > 0;
     return WithHint(Fail(Code::kUsage, "muster launch needs the number of ranks: -n N"),
-                    counted
-                        ? fmt::format("muster launch -n {} -- {} ...", launch.command[0], launch.command[1])
+                    counted  ? fmt::format("muster launch -n {} -- {} ...", words.front(), words[program])
                     : behind ? "write -n in front of the program: muster launch -n 4 -- CMD ARGS..."
                              : "muster launch -n 4 -- CMD ARGS...");
   }

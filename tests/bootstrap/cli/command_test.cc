@@ -194,6 +194,8 @@ TEST(Command, NamesTheNearestAndTheRemedy) {
             "muster resolve has no argument \"this\" (muster resolve --help lists the options)"},
            {"launch 4 true",
             "muster launch needs the number of ranks: -n N (muster launch -n 4 -- true ...)"},
+           {"launch 2 -- true",
+            "muster launch needs the number of ranks: -n N (muster launch -n 2 -- true ...)"},
            {"launch prog -n 4",
             "muster launch needs the number of ranks: -n N (write -n in front of the program: muster launch "
             "-n "
