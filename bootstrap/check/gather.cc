@@ -1,7 +1,6 @@
 #include "bootstrap/check/gather.h"
 
 #include <gnu/libc-version.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
@@ -17,13 +16,6 @@
 
 namespace muster::check {
 namespace {
-
-std::pair<uint64_t, uint64_t> LimitOf(__rlimit_resource resource) {
-  rlimit limit{};
-  if (getrlimit(resource, &limit) != 0) return {0, 0};
-  const auto value = [](rlim_t of) { return of == RLIM_INFINITY ? kUnlimited : uint64_t{of}; };
-  return {value(limit.rlim_cur), value(limit.rlim_max)};
-}
 
 bool IsGpu(std::string_view name) {
   constexpr std::string_view kPrefix = "nvidia";
@@ -45,10 +37,19 @@ std::string InterfaceWith(const std::string& address) {
 
 }  // namespace
 
+Limit LimitOf(__rlimit_resource resource) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return {};
+  const auto value = [](rlim_t of) { return of == RLIM_INFINITY ? kUnlimited : uint64_t{of}; };
+  return {value(limit.rlim_cur), value(limit.rlim_max)};
+}
+
 RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices) {
   RankFacts facts;
-  std::tie(facts.open_files, facts.open_files_most) = LimitOf(RLIMIT_NOFILE);
-  facts.locked_memory = LimitOf(RLIMIT_MEMLOCK).first;
+  const Limit files = LimitOf(RLIMIT_NOFILE);
+  facts.open_files = files.soft;
+  facts.open_files_most = files.hard;
+  facts.locked_memory = LimitOf(RLIMIT_MEMLOCK).soft;
   if (const auto cpus = CpusOf()) facts.cpus = static_cast<uint32_t>(cpus->size());
   facts.visible_devices = std::move(visible_devices);
   return facts;

@@ -1,6 +1,8 @@
 // Gathers facts of this process and its node. The only file of this room that queries the operating system.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <string>
 #include <vector>
 
@@ -10,6 +12,8 @@
 #include "comm/nccl/devices/gpu_hello.h"
 
 namespace muster::check {
+
+Limit LimitOf(__rlimit_resource resource);
 
 // Does not block.
 RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);

@@ -6,6 +6,7 @@
 #include "bootstrap/doctor/findings.h"
 #include "comm/auth/choose.h"
 #include "comm/auth/munge.h"
+#include "comm/auth/proof.h"
 #include "comm/system/bounded_call.h"
 
 namespace muster::doctor {
@@ -25,11 +26,6 @@ void MakeCredential(const std::string& socket, Tried& tried) {
   }
   const Result<Bytes> made = auth::Munge(*api, socket).Encode({}, getuid());
   if (!made) tried.credential = tl::unexpected(made.error());
-}
-
-const char* NameOf(AuthMethod method) {
-  if (method == AuthMethod::kMunge) return "munge";
-  return method == AuthMethod::kSecret ? "secret" : "none";
 }
 
 std::string Describe(AuthMethod method, const AuthenticationFacts& facts) {
@@ -71,7 +67,7 @@ Finding JudgeAuthentication(const AuthenticationFacts& facts, AuthMethod configu
                              : facts.munge               ? "answers"
                                                          : "fails"},
                    {"secret", facts.secret_known ? "set" : "not set"},
-                   {"method", chosen ? NameOf(*chosen) : "none that works"}};
+                   {"method", std::string(chosen ? auth::AuthMethodName(*chosen) : "none that works")}};
   if (chosen && *chosen == AuthMethod::kMunge && !facts.munge) {
     finding.health = Health::kProblem;
     finding.found = facts.munge.error().message;

@@ -39,7 +39,8 @@ std::vector<Finding> Examine(const Environment& environment, const config::Confi
   AddProgram(LookAtProgram(environment), machine);
   return {
       std::move(machine),
-      JudgeLimits(process, LimitsOfThisProcess()),
+      JudgeLimits(process,
+                  {check::LimitOf(RLIMIT_NPROC), check::LimitOf(RLIMIT_AS), check::LimitOf(RLIMIT_FSIZE)}),
       JudgeSharedMemory(node, ProblemOfSharedMemory()),
       ExamineSockets(join::SharedDirectories(environment)),
       ExamineNetwork(config.rendezvous.interface),

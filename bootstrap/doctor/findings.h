@@ -40,17 +40,12 @@ struct Finding {
 Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& process,
                     const std::string& architecture);
 
-// Limits beside those of RankFacts, which login nodes have. A user can raise the soft one up to the hard one.
-struct LoginLimit {
-  uint64_t soft = check::kUnlimited;
-  uint64_t hard = check::kUnlimited;
-};
+// Limits beside those of RankFacts, which login nodes have.
 struct LoginLimits {
-  LoginLimit processes;      // of the user: ulimit -u
-  LoginLimit address_space;  // bytes: ulimit -v
-  LoginLimit file_size;      // bytes: ulimit -f
+  check::Limit processes;      // of the user: ulimit -u
+  check::Limit address_space;  // bytes: ulimit -v
+  check::Limit file_size;      // bytes: ulimit -f
 };
-LoginLimits LimitsOfThisProcess();
 
 // Open files, of which a rank may need one for every other rank; and those of login nodes, if they are low.
 Finding JudgeLimits(const check::RankFacts& process, const LoginLimits& limits = {});

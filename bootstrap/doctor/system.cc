@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,13 +26,6 @@ constexpr uint64_t kSmallFile = uint64_t{1} << 30;
 
 std::string Limit(uint64_t value) { return value == check::kUnlimited ? "unlimited" : std::to_string(value); }
 
-LoginLimit LimitOf(__rlimit_resource resource) {
-  rlimit limit{};
-  if (getrlimit(resource, &limit) != 0) return {};
-  const auto value = [](rlim_t of) { return of == RLIM_INFINITY ? check::kUnlimited : uint64_t{of}; };
-  return {value(limit.rlim_cur), value(limit.rlim_max)};
-}
-
 void AddNote(Finding& finding, std::string_view cost, std::string_view remedy) {
   finding.health = Health::kNote;
   finding.cost += fmt::format("{}{}", finding.cost.empty() ? "" : "; ", cost);
@@ -41,7 +33,7 @@ void AddNote(Finding& finding, std::string_view cost, std::string_view remedy) {
 }
 
 // `enough`: from there on the limit is no problem. `option`: of ulimit; `word`: for it, if the hard limit allows any value.
-std::string Remedy(const LoginLimit& limit, uint64_t enough, std::string_view option, std::string_view word,
+std::string Remedy(const check::Limit& limit, uint64_t enough, std::string_view option, std::string_view word,
                    const std::string& hard) {
   if (limit.hard < enough) {
     return fmt::format(
@@ -89,10 +81,6 @@ Finding JudgeSystem(const check::NodeFacts& node, const check::RankFacts& proces
                    {"architecture", architecture},
                    {"processors", std::to_string(process.cpus)}};
   return finding;
-}
-
-LoginLimits LimitsOfThisProcess() {
-  return {LimitOf(RLIMIT_NPROC), LimitOf(RLIMIT_AS), LimitOf(RLIMIT_FSIZE)};
 }
 
 Finding JudgeLimits(const check::RankFacts& process, const LoginLimits& limits) {

@@ -22,12 +22,12 @@ namespace {
 
 constexpr size_t kChunk = 4096;  // PIPE_BUF on Linux: a pipe that polls writable takes as much
 
+}  // namespace
+
 mode_t TypeOf(int fd) {
   struct stat status {};
   return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
-
-}  // namespace
 
 std::string NameOfStream(std::string_view stream, int fd) {
   std::array<char, PATH_MAX> path{};

@@ -10,6 +10,8 @@
 // reader has gone, everything is dropped. SIGPIPE and SIGXFSZ must be ignored.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +26,8 @@
 
 namespace muster::output {
 
+// S_IFIFO, S_IFREG and so on; 0: not open.
+mode_t TypeOf(int fd);
 // "standard output (/scratch/out.txt)"; without a path if it is no file.
 std::string NameOfStream(std::string_view stream, int fd);
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bootstrap/output/console.h"
 #include "bootstrap/output/poll_interval.h"
 #include "comm/system/pipe.h"
 
@@ -21,11 +22,6 @@ namespace {
 
 constexpr size_t kMostPending = size_t{256} * 1024;
 constexpr size_t kChunk = size_t{64} * 1024;
-
-mode_t TypeOf(int fd) {
-  struct stat status {};
-  return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
-}
 
 UniqueFd OwnDescriptor(int source) {
   if (TypeOf(source) == S_IFIFO) {

@@ -28,11 +28,6 @@ constexpr auto kOfTheNode = std::to_array<std::string_view>(
      "MUSTER_LOCAL_WORLD_SIZE", "MUSTER_NODE_RANK", "MUSTER_NUM_NODES", "NODE_RANK", "OMP_NUM_THREADS"});
 constexpr auto kSecretWords = std::to_array<std::string_view>({"SECRET", "TOKEN", "PASSWORD", "KEY"});
 
-template <typename Names>
-bool Has(const Names& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 struct Layout {
   Roster roster;
   bool known = true;  // else the nodes of other processes' ranks are not
@@ -111,9 +106,9 @@ std::vector<Variable> Changes(const SupervisorPlan& plan, const Layout& layout, 
     variable.decided = false;
     if (address) {
       variable.text = "an address of " + layout.roster.nodes.front().name;
-    } else if (!alone && Has(kDecidedAtTheStart, variable.name)) {
+    } else if (!alone && std::ranges::count(kDecidedAtTheStart, variable.name) > 0) {
       variable.text = "chosen at the start";
-    } else if (!layout.known && Has(kOfTheNode, variable.name)) {
+    } else if (!layout.known && std::ranges::count(kOfTheNode, variable.name) > 0) {
       variable.text = "known when the ranks have met";
     } else if (secret && variable.name != "MUSTER_JOB_KEY") {
       variable.text = "not shown";

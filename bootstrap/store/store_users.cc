@@ -24,10 +24,6 @@ std::optional<net::SocketOwner> OwnerOf(const rendezvous::OwnerQuestion& questio
   return std::nullopt;
 }
 
-bool Contains(const std::vector<pid_t>& pids, pid_t pid) {
-  return std::ranges::find(pids, pid) != pids.end();
-}
-
 }  // namespace
 
 rendezvous::OwnerAnswer StoreUsers::Look(const rendezvous::OwnerQuestion& question) {
@@ -56,12 +52,12 @@ uint32_t StoreUsers::GenerationOf(int rank, pid_t pid, const std::vector<pid_t>&
   Use& use = uses_[rank];
   const bool first = use.processes.empty();
   std::erase_if(use.processes, [&](const process::ProcessIdentity& process) {
-    return !Contains(tree, process.pid) || process::IdentityOf(process.pid) != process;
+    return std::ranges::count(tree, process.pid) == 0 || process::IdentityOf(process.pid) != process;
   });
   if (!first && use.processes.empty()) ++use.generation;
   const process::ProcessIdentity identity =
       process::IdentityOf(pid).value_or(process::ProcessIdentity{pid, 0, 0});
-  if (std::ranges::find(use.processes, identity) == use.processes.end()) use.processes.push_back(identity);
+  if (std::ranges::count(use.processes, identity) == 0) use.processes.push_back(identity);
   return use.generation;
 }
 

@@ -13,6 +13,12 @@ namespace muster::check {
 
 inline constexpr uint64_t kUnlimited = UINT64_MAX;
 
+// Of a resource. A user can raise the soft one up to the hard one.
+struct Limit {
+  uint64_t soft = kUnlimited;
+  uint64_t hard = kUnlimited;
+};
+
 // Of one rank.
 struct RankFacts {
   uint64_t open_files = 0;                     // soft limit

@@ -94,11 +94,6 @@ void SetMusterTuple(const ProgramFacts& facts, const resolve::LauncherTable& lau
   variables["MUSTER_SUPERVISOR_PID"] = std::to_string(facts.supervisor_pid);
 }
 
-template <typename Names>
-bool Contains(const Names& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 }  // namespace
 
 std::string ValueOfRank(std::string_view placeholder, const Roster& roster, int rank,
@@ -147,7 +142,7 @@ Status CheckExtraVariables(const std::map<std::string, std::string>& extra) {
   const std::vector<std::string_view> tuple =
       resolve::VariablesOf(resolve::Launchers().With(resolve::LauncherRole::kSupervisor));
   for (const auto& [name, value] : extra) {
-    if (!Contains(kTorchTuple, name) && !Contains(tuple, name)) continue;
+    if (std::ranges::count(kTorchTuple, name) + std::ranges::count(tuple, name) == 0) continue;
     return WithHint(Fail(Code::kConfiguration, "run.env sets {}, which muster sets itself", name),
                     "leave it out; a shell can give the program another name for it");
   }
