@@ -69,6 +69,12 @@ def unix_sockets(pid, kind):
     return sorted(names)
 
 
+def fresh_port():
+    """Not an ephemeral one: after `close` at a listener, its port may be the only one of these that is free, and nothing can connect to it
+    for a minute."""
+    return 20000 + secrets.randbelow(10000)
+
+
 def children(pid):
     return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
 
@@ -372,8 +378,7 @@ class Alone(Job):
         self._beats = None
         self._family = {}
         self._hello = hello
-        # After `close` at the sink its port is the only ephemeral one that is free, and nothing can connect to it for a while.
-        self._port = 20000 + secrets.randbelow(10000)
+        self._port = fresh_port()
         with open(os.path.join(folder, "store.err"), "w", encoding="utf-8") as err:
             self._child = on(
                 *[ATTACKED, programs["muster"], "store", "--listen", f"{ADDRESS}:{self._port}"],

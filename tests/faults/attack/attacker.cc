@@ -1,7 +1,7 @@
 // A program of another user that connects to listeners at full rate, and a listener of its own to compare with.
 //
 //   attacker ATTACK SECONDS HELLO TARGET...    ATTACK: close, hold, reset, half, hello, hello-hold, sources, garbage, flood
-//   attacker serve                             prints a TARGET a line, then accepts, reads and closes
+//   attacker serve PORT                        prints a TARGET a line, then accepts, reads and closes
 //
 // HELLO: the listener's first message in hexadecimal. TARGET: tcp:ADDRESS:PORT, unix:NAME or dgram:NAME, NAME in
 // hexadecimal (an abstract name begins with 00). Ends when its standard input does, after SECONDS (120 at
@@ -292,10 +292,10 @@ class Attacker {
 // A listener for attackers that is no job's.
 class Sink {
  public:
-  Sink() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  explicit Sink(uint16_t port) : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     const sockaddr any_name{AF_UNIX, {}};
     const net::SocketAddress unnamed(&any_name, sizeof any_name.sa_family);
-    tcp_ = Listening(net::SocketAddress::AnyIpv4(0));
+    tcp_ = Listening(net::SocketAddress::AnyIpv4(port));
     unix_ = Bound(unnamed, SOCK_STREAM);
     datagrams_ = Bound(unnamed, SOCK_DGRAM);
     listen(unix_.get(), SOMAXCONN);
@@ -310,7 +310,6 @@ class Sink {
   }
 
  private:
-  // An attack before may have used up all ephemeral ports.
   static UniqueFd Listening(const net::SocketAddress& address) {
     auto listening = net::Listen(address);
     if (!listening) std::exit(71);
@@ -367,8 +366,8 @@ class Sink {
 
 int Main(const std::vector<std::string_view>& arguments) {
   RaiseDescriptorLimit();
-  if (arguments.size() == 1 && arguments[0] == "serve") {
-    Sink().Run();
+  if (arguments.size() == 2 && arguments[0] == "serve") {
+    Sink(ParseInteger<uint16_t>(arguments[1]).value_or(0)).Run();
     return 0;
   }
   if (arguments.size() < 4) return 64;

@@ -31,7 +31,7 @@ import threading
 import time
 
 sys.path[1:1] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../../cluster")]
-from attack_job import ADDRESS, ATTACKED, PATIENCE_S, STRANGER, Alone, Blind, Broken, Job, Launch  # noqa: E402  (the path comes first)
+from attack_job import ADDRESS, ATTACKED, PATIENCE_S, STRANGER, Alone, Blind, Broken, Job, Launch, fresh_port  # noqa: E402  (the path comes first)
 from checks import rerun  # noqa: E402
 from listeners import BLIND, LISTENERS, NEAR_TCP, NODES, STORE_HELLO, Listener  # noqa: E402
 from observer import on  # noqa: E402
@@ -80,7 +80,8 @@ class Sink:
     """The listener of the attackers' own. One for each control: a port that was flooded has no free connections for a minute."""
 
     def __init__(self, program):
-        self._child = on("--user", STRANGER, ATTACKED, program, "serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        serve = (program, "serve", str(fresh_port()))
+        self._child = on("--user", STRANGER, ATTACKED, *serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         told = [self._child.stdout.readline().strip() for _ in range(3)]
         self._places = dict(line.split(":", 1) for line in told)
 
