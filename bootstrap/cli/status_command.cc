@@ -44,7 +44,6 @@ an object.)",
 75 the leader of the group does not answer)",
 };
 
-constexpr uint64_t kSurveyMilliseconds = 2000;
 constexpr uint64_t kStacksMilliseconds = 30000;
 constexpr size_t kMostStacks = 8;
 constexpr std::string_view kInterval = "2s";
@@ -123,7 +122,7 @@ Error NoGroup(const rendezvous::AskedGroups& asked, const Environment& environme
 }
 
 Result<status::WatchedState> StateNow(const StatusFlags& flags, const Environment& environment) {
-  MUSTER_TRY(rendezvous::AskedGroups asked, Ask(kSurveyMilliseconds, {}, environment));
+  MUSTER_TRY(rendezvous::AskedGroups asked, Ask(rendezvous::kSurveyMilliseconds, {}, environment));
   if (asked.groups.empty()) return Fail(NoGroup(asked, environment));
   status::KeepJob(asked.groups, environment.Get("SLURM_JOB_ID").value_or(""));
   if (!flags.ranks.empty()) MUSTER_CHECK(CheckRanks(flags.ranks, asked.groups));

@@ -1,14 +1,13 @@
 #include "bootstrap/store/store_port.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <utility>
 
-#include "comm/auth/crypto.h"
 #include "comm/net/hosts.h"
 #include "comm/net/socket.h"
+#include "comm/rendezvous/link/random_number.h"
 
 namespace muster::store {
 namespace {
@@ -58,9 +57,7 @@ bool IsFree(uint16_t port) {
 class Ports {
  public:
   Ports(PortRange ports, std::vector<uint16_t> but_not) : ports_(ports), but_not_(std::move(but_not)) {
-    std::array<uint8_t, 2> random{};
-    auth::RandomBytes(random);
-    next_ = (random[0] * 256 + random[1]) % count();
+    next_ = static_cast<int>(rendezvous::RandomNumber() % static_cast<uint64_t>(count()));
   }
   std::optional<uint16_t> Next() {
     while (tried_ < std::min(count(), kTries)) {

@@ -6,12 +6,12 @@
 #include "comm/system/fork_guard.h"
 
 namespace muster::net {
-namespace {
 
-constexpr Duration kRest = std::chrono::milliseconds(100);
-constexpr Duration kBetweenComplaints = std::chrono::minutes(1);
-
-}  // namespace
+void AcceptFailures::Warn(const Error& error) {
+  if (!next_warning_.Expired()) return;
+  LogWarning("{}; trying again", error.message);
+  next_warning_ = Deadline::After(std::chrono::minutes(1));
+}
 
 Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, OnAccept on_accept)
     : loop_(loop), listener_(std::move(listener)), on_accept_(std::move(on_accept)) {
@@ -51,11 +51,8 @@ void Acceptor::AcceptSome() {
 }
 
 void Acceptor::Rest(const Error& error) {
-  if (next_complaint_.Expired()) {
-    LogWarning("{}; trying again", error.message);
-    next_complaint_ = Deadline::After(kBetweenComplaints);
-  }
-  rest_timer_ = loop_.After(kRest, [this] { UpdateInterest(); });
+  failures_.Warn(error);
+  rest_timer_ = loop_.After(AcceptFailures::kPause, [this] { UpdateInterest(); });
   UpdateInterest();
 }
 

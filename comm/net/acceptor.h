@@ -1,10 +1,11 @@
 // Accepts the connections of one listening socket: at most kAcceptsPerWake before other work of the loop has
 // its turn, and after the timers that are due. So a peer that connects in a loop delays no heartbeat. Without
-// a free descriptor it pauses for 100 ms, and logs that once a minute.
+// a free descriptor it pauses.
 //
 // Runs on one EventLoop; owns the listener. Nothing blocks.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -12,6 +13,18 @@
 #include "comm/net/socket.h"
 
 namespace muster::net {
+
+// Failures of accept(2), mostly because there is no free descriptor.
+class AcceptFailures {
+ public:
+  static constexpr Duration kPause = std::chrono::milliseconds(100);  // after each
+
+  // At most once a minute.
+  void Warn(const Error& error);
+
+ private:
+  Deadline next_warning_ = Deadline::At({});
+};
 
 class Acceptor {
  public:
@@ -39,7 +52,7 @@ class Acceptor {
   UniqueFd listener_;
   OnAccept on_accept_;
   bool paused_ = false;
-  Deadline next_complaint_ = Deadline::At({});
+  AcceptFailures failures_;
   Timer rest_timer_;
   Timer accept_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -15,6 +15,9 @@ namespace muster::net {
 
 class ReachProbe {
  public:
+  // For answers: longer than a lost packet takes to be sent again.
+  static constexpr Duration kAnswerWithin = std::chrono::milliseconds(1500);
+
   // `nodes`: one address of each node; probes all at the same time.
   ReachProbe(EventLoop& loop, const std::vector<SocketAddress>& nodes);
   ReachProbe(const ReachProbe&) = delete;

@@ -30,12 +30,9 @@ class SubtreeProbe {
   // Called for each node once, after its leader is lost. Must not destroy the SubtreeProbe.
   using OnSilent = std::function<void(const std::vector<int>& nodes)>;
 
-  // Longer than a lost packet takes to be sent again.
-  static constexpr Duration kAnswerWithin = std::chrono::milliseconds(1500);
-
   // `living`: one address of each of some nodes that are not silent.
   SubtreeProbe(net::EventLoop& loop, const std::vector<net::SocketAddress>& living, OnSilent on_silent,
-               Duration answer_within = kAnswerWithin);
+               Duration answer_within = net::ReachProbe::kAnswerWithin);
   SubtreeProbe(const SubtreeProbe&) = delete;
   SubtreeProbe& operator=(const SubtreeProbe&) = delete;
 

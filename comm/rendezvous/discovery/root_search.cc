@@ -1,12 +1,11 @@
 #include "comm/rendezvous/discovery/root_search.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "comm/auth/crypto.h"
 #include "comm/base/lists.h"
 #include "comm/net/hosts.h"
+#include "comm/rendezvous/link/random_number.h"
 
 namespace muster::rendezvous {
 namespace {
@@ -20,9 +19,7 @@ constexpr size_t kLongestNames = 256;
 constexpr Duration kQueriesApart = std::chrono::milliseconds(20);
 
 Duration Stagger(size_t crowd) {
-  std::array<uint8_t, 2> random{};
-  auth::RandomBytes(random);
-  const auto part = static_cast<Duration::rep>(random[0]) * 256 + random[1];
+  const auto part = static_cast<Duration::rep>(RandomNumber() % 65536);
   return kQueriesApart * static_cast<Duration::rep>(crowd) * part / 65536;
 }
 

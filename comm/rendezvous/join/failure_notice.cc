@@ -9,8 +9,6 @@
 namespace muster::rendezvous {
 namespace {
 
-// The time for peers to read their failure message and close.
-constexpr Duration kLeaveGrace = std::chrono::seconds(2);
 // Each process stays this long if ranks may still come: they get the failure instead of waiting for a root
 // that has ended.
 constexpr Duration kLateComers = std::chrono::milliseconds(500);

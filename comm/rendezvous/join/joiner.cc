@@ -1,11 +1,8 @@
 #include "comm/rendezvous/join/joiner.h"
 
-#include <array>
-#include <bit>
-
-#include "comm/auth/crypto.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
+#include "comm/rendezvous/link/random_number.h"
 #include "comm/rendezvous/roster/agreement.h"
 #include "comm/system/descriptor_room.h"
 
@@ -17,10 +14,6 @@ constexpr int kChecksOfDescriptors = 3;
 constexpr Duration kRanksReachTheRoot = std::chrono::seconds(10);
 // Of JoinRequest::leader_patience: a leader on a crowded node is slow to accept.
 constexpr int kPatienceWithListeningLeader = 3;
-
-}  // namespace
-
-namespace {
 
 // Ranks that could not reach it are not to blame.
 bool WasStopped(const UnformedGroup& group) {
@@ -113,9 +106,7 @@ void Joiner::StopTimers() {
 }
 
 void Joiner::Start() {
-  std::array<uint8_t, sizeof request_.self.id> random{};
-  auth::RandomBytes(random);
-  request_.self.id = std::bit_cast<uint64_t>(random);
+  request_.self.id = RandomNumber();
   if (request_.kvs) request_.kvs->Wake();
   deadline_.Set(request_.timeouts.rendezvous);
   WatchDescriptors();

@@ -3,14 +3,13 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
-#include "comm/auth/crypto.h"
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/link/handshake_clock.h"
+#include "comm/rendezvous/link/random_number.h"
 #include "comm/rendezvous/messages/messages.h"
 
 namespace muster::rendezvous {
@@ -37,9 +36,7 @@ constexpr Duration kLookForStrangers = milliseconds(250);
 
 // Up to half as much again, so that a thousand leaders do not connect in step.
 Duration Jittered(Duration pause) {
-  std::array<uint8_t, 2> random{};
-  auth::RandomBytes(random);
-  return pause + pause * random[0] / 512;
+  return pause + pause * static_cast<Duration::rep>(RandomNumber() % 256) / 512;
 }
 
 std::string ProverHangs(const auth::Prover& prover) {

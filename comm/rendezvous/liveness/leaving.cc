@@ -9,8 +9,6 @@ namespace {
 
 // The time for which a leader collects the leave messages of its node.
 constexpr Duration kCollectLeaves = std::chrono::milliseconds(5);
-// The time for peers to close.
-constexpr Duration kLeaveGrace = std::chrono::seconds(2);
 
 LeaveProtocol::Children RanksBehind(ChildLinks& children) {
   LeaveProtocol::Children ranks;

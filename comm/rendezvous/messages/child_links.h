@@ -5,6 +5,7 @@
 // Runs on one EventLoop. Owns the streams. A handler may remove any child.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,6 +16,9 @@
 #include "comm/net/frame_stream.h"
 
 namespace muster::rendezvous {
+
+// The time for peers to read their last message and close.
+inline constexpr Duration kLeaveGrace = std::chrono::seconds(2);
 
 class ChildLinks {
  public:

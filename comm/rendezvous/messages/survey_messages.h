@@ -53,6 +53,9 @@ struct RankReport {
   friend bool operator==(const RankReport&, const RankReport&) = default;
 };
 
+// The usual Survey::milliseconds.
+inline constexpr uint64_t kSurveyMilliseconds = 2000;
+
 struct Survey {
   uint64_t number = 0;        // the asker's own
   uint64_t milliseconds = 0;  // time for which it will wait

@@ -7,13 +7,10 @@
 namespace muster::rendezvous {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // More are not named one by one in a line either.
 constexpr size_t kMostNodes = 16;
-// Longer than a lost packet takes to be sent again.
-constexpr Duration kAnswerWithin = milliseconds(1500);
 constexpr Duration kLookAgain = seconds(10);
 
 // BLOCKS: runs on the worker. Addresses of this machine prove nothing about another.
@@ -45,7 +42,7 @@ void SilentNodes::Probe(const Addresses& addresses) {
   for (const auto& [node, where] : addresses) {
     if (!where.empty()) probes_[node] = std::make_unique<net::ReachProbe>(loop_, where);
   }
-  timer_ = loop_.After(kAnswerWithin, [this] { Conclude(); });
+  timer_ = loop_.After(net::ReachProbe::kAnswerWithin, [this] { Conclude(); });
 }
 
 void SilentNodes::Conclude() {

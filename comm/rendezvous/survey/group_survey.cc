@@ -7,7 +7,6 @@ namespace {
 
 // More frequent messages add nothing.
 constexpr Duration kBetweenLates = std::chrono::seconds(1);
-constexpr uint64_t kSurveyMilliseconds = 2000;
 
 }  // namespace
 

@@ -12,13 +12,6 @@
 #include "comm/system/descriptor_room.h"
 
 namespace muster::socket {
-namespace {
-
-// The pause of a listener after accept(2) has failed.
-constexpr Duration kRest = std::chrono::milliseconds(100);
-constexpr Duration kBetweenComplaints = std::chrono::minutes(1);
-
-}  // namespace
 
 PeerAcceptor::PeerAcceptor(net::EventLoop& loop, const GroupMember& self, const SocketEndpoint& endpoint,
                            const PeerAcceptorOptions& options, Arrived arrived)
@@ -72,11 +65,8 @@ void PeerAcceptor::AcceptSome(ListeningSocket& listener) {
 }
 
 void PeerAcceptor::Rest(ListeningSocket& listener, const Error& error) {
-  if (next_complaint_.Expired()) {
-    LogWarning("{}; trying again", error.message);
-    next_complaint_ = Deadline::After(kBetweenComplaints);
-  }
-  listener.again = Deadline::After(kRest);
+  failures_.Warn(error);
+  listener.again = Deadline::After(net::AcceptFailures::kPause);
   Watch(listener, false);
 }
 

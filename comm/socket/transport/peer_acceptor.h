@@ -24,6 +24,7 @@
 #include "comm/base/error.h"
 #include "comm/base/unique_fd.h"
 #include "comm/log/rejection_log.h"
+#include "comm/net/acceptor.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/half_open.h"
 #include "comm/net/socket.h"
@@ -102,7 +103,7 @@ class PeerAcceptor {
   std::list<ListeningSocket> listeners_;            // references to its elements exist
   std::list<std::unique_ptr<Newcomer>> newcomers_;  // by deadline
   RejectionLog rejections_{"data connections"};
-  Deadline next_complaint_ = Deadline::At({});
+  net::AcceptFailures failures_;
 };
 
 }  // namespace muster::socket
