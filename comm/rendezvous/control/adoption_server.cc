@@ -64,16 +64,16 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
   if (!version->second) return;
   switch (*type) {
     case ControlType::kAdopt:
-      if (const auto rank = DecodeAdopt(frame)) return Adopt(source, *rank);
+      if (const auto request = Decode<AdoptionRequest>(frame)) return Adopt(source, request->rank);
       return programs_.Remove(source);
     case ControlType::kKeyedAllGather:
-      if (const auto part = DecodeKeyedAllGather(frame)) plane_.Contribute(*part);
+      if (const auto part = Decode<KeyedAllGather>(frame)) plane_.Contribute(*part);
       return;
     case ControlType::kFailure:
       if (auto failure = Decode<Failure>(frame)) plane_.Fail(*std::move(failure));
       return;
     case ControlType::kToRoot:
-      if (const auto message = DecodeRankMessage(frame); message && SpeaksFor(source, message->rank))
+      if (const auto message = Decode<RankMessage>(frame); message && SpeaksFor(source, message->rank))
         plane_.SendToMaps(message->rank, message->content);
       return;
     case ControlType::kLate:
@@ -128,7 +128,7 @@ void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
   const int incarnation = adopted_[rank]++;
   programs_.Send(source,
                  Encode(Adoption{plane_.group(), rank, incarnation, params_.configuration, params_.job_key}));
-  if (!latest_.IsNever()) programs_.Send(source, EncodeJobEnd(MillisecondsLeft(latest_)));
+  if (!latest_.IsNever()) programs_.Send(source, Encode(JobEnd{MillisecondsLeft(latest_)}));
   if (plane_.failure()) programs_.Send(source, Encode(*plane_.failure()));
 }
 
@@ -174,7 +174,7 @@ void AdoptionServer::Deliver(int rank, ByteView map_message) {
 
 void AdoptionServer::SendJobEnd(Deadline latest) {
   latest_ = latest;
-  programs_.SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
+  programs_.SendAll(Encode(JobEnd{MillisecondsLeft(latest)}));
 }
 
 }  // namespace muster::rendezvous

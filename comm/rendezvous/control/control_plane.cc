@@ -220,7 +220,7 @@ void ControlPlane::OnChildFrame(Source source, ByteView frame) {
     case ControlType::kFailureDue:
       return failures_.ReceiveFromChild(source, frame);
     case ControlType::kLeave:
-      if (const auto ranks = DecodeLeave(frame)) leaving_.Take(*ranks);
+      if (const auto left = Decode<RanksLeft>(frame)) leaving_.Take(left->ranks);
       return;
     case ControlType::kLate:
       return survey_.NoteLate();

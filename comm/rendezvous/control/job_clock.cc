@@ -31,11 +31,11 @@ void JobClock::Ask(const JoinRequest& request) {
 }
 
 void JobClock::ReceiveFromParent(ByteView frame) {
-  if (const auto left = DecodeJobEnd(frame)) Send(Deadline::After(FromMilliseconds(*left)));
+  if (const auto end = Decode<JobEnd>(frame)) Send(Deadline::After(FromMilliseconds(end->milliseconds)));
 }
 
 void JobClock::Send(Deadline latest) {
-  links_.children().SendAll(EncodeJobEnd(MillisecondsLeft(latest)));
+  links_.children().SendAll(Encode(JobEnd{MillisecondsLeft(latest)}));
   on_end_(latest);
 }
 

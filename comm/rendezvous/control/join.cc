@@ -221,7 +221,7 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
           return;
         }
         if (adoption || !common || ControlTypeOf(frame) != ControlType::kAdopted) return;
-        Result<Adoption> decoded = DecodeAdopted(frame);
+        Result<Adoption> decoded = Decode<Adoption>(frame);
         if (!decoded) return;
         adoption = *std::move(decoded);
         if (!fits()) return;
@@ -234,7 +234,7 @@ Result<AdoptedGroup> AdoptGroup(const std::string& control, const std::string& g
       },
       [&](const Error&) { closed = true; });
   stream->Send(Encode(versions));
-  stream->Send(EncodeAdopt(rank));
+  stream->Send(Encode(AdoptionRequest{rank}));
   if (!group->loop().RunUntil([&] { return adoption || closed; }, deadline)) {
     return Fail(Code::kDeadline, "{} did not answer in time", supervisor);
   }

@@ -35,15 +35,15 @@ void MapRelay::SendToRank(int rank, ByteView message) {
 void MapRelay::Tolerate(bool on) {
   if (tolerates_ && !on) params_.on_over();
   tolerates_ = on;
-  params_.links.children().SendAll(EncodeTolerate(on));
+  params_.links.children().SendAll(Encode(Tolerance{on}));
 }
 
 void MapRelay::ReceiveFromParent(ByteView frame) {
   if (ControlTypeOf(frame) == ControlType::kTolerate) {
-    if (const auto on = DecodeTolerate(frame)) Tolerate(*on);
+    if (const auto tolerance = Decode<Tolerance>(frame)) Tolerate(tolerance->on);
     return;
   }
-  if (const auto message = DecodeRankMessage(frame)) SendToRank(message->rank, message->content);
+  if (const auto message = Decode<RankMessage>(frame)) SendToRank(message->rank, message->content);
 }
 
 void MapRelay::ReceiveFromChild(Source source, ByteView frame) {
@@ -51,7 +51,7 @@ void MapRelay::ReceiveFromChild(Source source, ByteView frame) {
     if (const auto lost = Decode<RanksLost>(frame)) Lose(*lost);
     return;
   }
-  const auto message = DecodeRankMessage(frame);
+  const auto message = Decode<RankMessage>(frame);
   if (!message || params_.leaves.ChildOf(message->rank) != source) return;
   SendToRoot(message->rank, message->content);
 }

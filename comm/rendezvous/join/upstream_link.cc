@@ -116,7 +116,7 @@ void UpstreamLink::OnLater(ByteView frame) {
 }
 
 void UpstreamLink::OnRoster(ByteView frame) {
-  auto group = DecodeRoster(frame);
+  auto group = Decode<FormedGroup>(frame);
   if (group && group->roster.size() == request_.self.agreement.world_size) {
     return events_.on_roster(*std::move(group), frame);
   }

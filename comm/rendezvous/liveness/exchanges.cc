@@ -61,11 +61,11 @@ void Exchanges::CheckHopeless(const std::set<int>& left) {
 }
 
 void Exchanges::ReceiveFromChild(ByteView frame) {
-  if (const auto part = DecodeKeyedAllGather(frame)) Contribute(*part);
+  if (const auto part = Decode<KeyedAllGather>(frame)) Contribute(*part);
 }
 
 void Exchanges::ReceiveFromParent(ByteView frame) {
-  if (const auto whole = DecodeKeyedAllGather(frame)) Publish(*whole);
+  if (const auto whole = Decode<KeyedAllGather>(frame)) Publish(*whole);
 }
 
 void Exchanges::Complete(const KeyedAllGather& whole) {

@@ -46,10 +46,10 @@ void Leaving::Take(const std::vector<int>& ranks) {
 
 void Leaving::SendUnsent() {
   collect_timer_.Cancel();
-  const std::vector<int> ranks = protocol_.TakeUnsent();
-  if (ranks.empty()) return;
+  const RanksLeft left{protocol_.TakeUnsent()};
+  if (left.ranks.empty()) return;
   events_.on_pass_up();
-  links_.SendUp(EncodeLeave(ranks));
+  links_.SendUp(Encode(left));
   ReleaseChildren();
 }
 

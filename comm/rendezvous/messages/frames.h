@@ -31,6 +31,10 @@ Bytes Encode(const M& message) {
   return EncodeFields(kTypeOf<M>, message);
 }
 template <typename M>
+Bytes Encode(const M& message, ControlType type) {
+  return EncodeFields(type, message);
+}
+template <typename M>
 Result<M> Decode(ByteView frame) {
   return DecodeFrame<M>(frame, kWhat<M>);
 }
@@ -42,6 +46,13 @@ Result<M> Decode(ByteView frame) {
   template <>                                           \
   constexpr std::string_view kWhat<M> = what;           \
   template Bytes Encode(const M& message);              \
+  template Result<M> Decode(ByteView frame)
+
+// Of a message with a type for each way.
+#define MUSTER_MESSAGE_BOTH_WAYS(M, what)                    \
+  template <>                                                \
+  constexpr std::string_view kWhat<M> = what;                \
+  template Bytes Encode(const M& message, ControlType type); \
   template Result<M> Decode(ByteView frame)
 
 }  // namespace muster::rendezvous

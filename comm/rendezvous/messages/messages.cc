@@ -82,12 +82,16 @@ void Fields(auto& wire, Is<Acceptance> auto& acceptance) {
   wire.Require(!acceptance.ranks.empty());
 }
 
-// In an Adoption. Its layout does not change: the program may be of another release.
 void Fields(auto& wire, Is<FormedGroup> auto& group) {
   auto& roster = group.roster;
-  wire(group.key, group.root_rank, roster.group_id, roster.nodes, roster.members);
-  for (const Roster::Member& member : roster.members)
-    wire.Require(member.node >= 0 && std::cmp_less(member.node, roster.nodes.size()));
+  wire(group.key, group.root_rank, roster.group_id);
+  if constexpr (kReads<decltype(wire)>) {
+    ByteView table;
+    wire(table);
+    wire.Require(wire.ok() && DecodeTable(table, roster));
+  } else {
+    wire(EncodeTable(roster));
+  }
   wire.Require(group.root_rank >= 0 && group.root_rank < roster.size());
 }
 
@@ -98,15 +102,29 @@ void Fields(auto& wire, Is<Failure> auto& failure) {
 
 void Fields(auto& wire, Is<FailureDue> auto& due) { wire(due.rank, due.milliseconds); }
 
+void Fields(auto& wire, Is<JobEnd> auto& end) { wire(end.milliseconds); }
+
+void Fields(auto& wire, Is<RanksLeft> auto& left) { wire(left.ranks); }
+
 void Fields(auto& wire, Is<KeyedAllGather> auto& exchange) {
   wire(exchange.name, exchange.timeout_milliseconds, exchange.entries);
 }
 
+void Fields(auto& wire, Is<AdoptionRequest> auto& request) { wire(request.rank); }
+
+// The layout of the group does not change: the program may be of another release.
 void Fields(auto& wire, Is<Adoption> auto& adoption) {
-  wire(adoption.group, adoption.rank, adoption.incarnation, adoption.configuration, adoption.job_key);
+  auto& roster = adoption.group.roster;
+  wire(adoption.group.key, adoption.group.root_rank, roster.group_id, roster.nodes, roster.members);
+  for (const Roster::Member& member : roster.members)
+    wire.Require(member.node >= 0 && std::cmp_less(member.node, roster.nodes.size()));
+  wire.Require(adoption.group.root_rank >= 0 && adoption.group.root_rank < roster.size());
+  wire(adoption.rank, adoption.incarnation, adoption.configuration, adoption.job_key);
 }
 
 void Fields(auto& wire, Is<RankMessage> auto& message) { wire(message.rank, message.content); }
+
+void Fields(auto& wire, Is<Tolerance> auto& tolerance) { wire(tolerance.on); }
 
 void Fields(auto& wire, Is<RanksLost> auto& lost) {
   wire(lost.ranks, lost.why, lost.process, lost.exit_status);
@@ -132,55 +150,24 @@ MUSTER_MESSAGE(Acceptance, kAccepted, "acceptance");
 MUSTER_MESSAGE(Failure, kFailure, "failure");
 MUSTER_MESSAGE(FailureDue, kFailureDue, "failure due");
 MUSTER_MESSAGE(RanksLost, kRanksLost, "loss of ranks");
+MUSTER_MESSAGE(FormedGroup, kRoster, "roster");
+MUSTER_MESSAGE(JobEnd, kJobEnd, "end of the job");
+MUSTER_MESSAGE(RanksLeft, kLeave, "leave message");
+MUSTER_MESSAGE(AdoptionRequest, kAdopt, "adoption request");
+MUSTER_MESSAGE(Tolerance, kTolerate, "tolerance");
+MUSTER_MESSAGE_BOTH_WAYS(KeyedAllGather, "exchange");
+MUSTER_MESSAGE_BOTH_WAYS(RankMessage, "message of a rank");
 
-Bytes Encode(const FormedGroup& group) {
-  return EncodeFields(ControlType::kRoster, group.key, group.root_rank, group.roster.group_id,
-                      EncodeTable(group.roster));
+template <>
+Bytes Encode(const Adoption& adoption) {
+  return EncodeFields(ControlType::kAdopted, adoption);
 }
-Result<FormedGroup> DecodeRoster(ByteView frame) {
-  FieldReader reader(frame);
-  uint8_t type = 0;
-  FormedGroup group;
-  ByteView table;
-  reader(type, group.key, group.root_rank, group.roster.group_id, table);
-  reader.Require(reader.ok() && DecodeTable(table, group.roster));
-  reader.Require(group.root_rank >= 0 && group.root_rank < group.roster.size());
-  MUSTER_CHECK(reader.Finish("roster"));
-  return group;
-}
-
-Bytes Encode(const KeyedAllGather& exchange, ControlType type) { return EncodeFields(type, exchange); }
-Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame) {
-  return DecodeFrame<KeyedAllGather>(frame, "exchange");
-}
-
-Bytes EncodeJobEnd(uint64_t remaining_milliseconds) {
-  return EncodeFields(ControlType::kJobEnd, remaining_milliseconds);
-}
-Result<uint64_t> DecodeJobEnd(ByteView frame) { return DecodeFrame<uint64_t>(frame, "end of the job"); }
-
-Bytes EncodeLeave(const std::vector<int>& ranks) { return EncodeFields(ControlType::kLeave, ranks); }
-Result<std::vector<int>> DecodeLeave(ByteView frame) {
-  return DecodeFrame<std::vector<int>>(frame, "leave message");
-}
-
-Bytes EncodeAdopt(int rank) { return EncodeFields(ControlType::kAdopt, rank); }
-Result<int> DecodeAdopt(ByteView frame) { return DecodeFrame<int>(frame, "adoption request"); }
-
-Bytes Encode(const Adoption& adoption) { return EncodeFields(ControlType::kAdopted, adoption); }
 // All payloads stay in the one copy of the message.
-Result<Adoption> DecodeAdopted(ByteView frame) {
+template <>
+Result<Adoption> Decode(ByteView frame) {
   const auto owner = std::make_shared<const Bytes>(frame.begin(), frame.end());
   return DecodeFrame<Adoption>(*owner, "adoption", owner);
 }
-
-Bytes Encode(const RankMessage& message, ControlType type) { return EncodeFields(type, message); }
-Result<RankMessage> DecodeRankMessage(ByteView frame) {
-  return DecodeFrame<RankMessage>(frame, "message of a rank");
-}
-
-Bytes EncodeTolerate(bool on) { return EncodeFields(ControlType::kTolerate, on); }
-Result<bool> DecodeTolerate(ByteView frame) { return DecodeFrame<bool>(frame, "tolerance"); }
 
 Bytes EncodeBare(ControlType type) { return {static_cast<uint8_t>(type)}; }
 

@@ -133,6 +133,20 @@ struct FailureDue {
   friend bool operator==(const FailureDue&, const FailureDue&) = default;
 };
 
+// How long the job still lasts.
+struct JobEnd {
+  uint64_t milliseconds = 0;
+
+  friend bool operator==(const JobEnd&, const JobEnd&) = default;
+};
+
+// These ranks are done.
+struct RanksLeft {
+  std::vector<int> ranks;
+
+  friend bool operator==(const RanksLeft&, const RanksLeft&) = default;
+};
+
 // Begins the names of exchanges among supervisors. They need no rank that has ended with its supervisor while a map was at
 // work.
 inline constexpr std::string_view kAmongSupervisors = "supervisors/";
@@ -151,6 +165,13 @@ struct FormedGroup {
   int root_rank = 0;  // the rank, or the first of the ranks, of the root process
 
   friend bool operator==(const FormedGroup&, const FormedGroup&) = default;
+};
+
+// A program is this rank.
+struct AdoptionRequest {
+  int rank = 0;
+
+  friend bool operator==(const AdoptionRequest&, const AdoptionRequest&) = default;
 };
 
 // The data that a supervisor sends to the program that it started.
@@ -174,6 +195,13 @@ struct RankMessage {
   }
 };
 
+// Whether a map is at work.
+struct Tolerance {
+  bool on = false;
+
+  friend bool operator==(const Tolerance&, const Tolerance&) = default;
+};
+
 struct RanksLost {
   std::vector<int> ranks;
   std::string why;       // empty: the program has left in order
@@ -183,34 +211,20 @@ struct RanksLost {
   friend bool operator==(const RanksLost&, const RanksLost&) = default;
 };
 
-// A frame of a struct that is named after its ControlType, and back. Error: kInternal "malformed ...".
+// A frame of a struct, and back. Error: kInternal "malformed ...".
 template <typename M>
 Bytes Encode(const M& message);
 template <typename M>
 Result<M> Decode(ByteView frame);
 
-// The others.
-Bytes Encode(const FormedGroup& group);
-Bytes Encode(const KeyedAllGather& exchange, ControlType type);  // kKeyedAllGather or kKeyedAllGathered
-Bytes EncodeJobEnd(uint64_t remaining_milliseconds);
-Bytes EncodeLeave(const std::vector<int>& ranks);
-Bytes EncodeAdopt(int rank);
-Bytes Encode(const Adoption& adoption);
-Bytes Encode(const RankMessage& message, ControlType type);  // kToRoot or kToRank
-Bytes EncodeTolerate(bool on);
+// A KeyedAllGather and a RankMessage have a type for each way.
+template <typename M>
+Bytes Encode(const M& message, ControlType type);
+
 Bytes EncodeBare(ControlType type);  // for those without fields
 
 // Time in messages: the rest of a deadline, and a duration from any such value.
 uint64_t MillisecondsLeft(Deadline deadline);
 Duration FromMilliseconds(uint64_t milliseconds);
-
-Result<FormedGroup> DecodeRoster(ByteView frame);
-Result<KeyedAllGather> DecodeKeyedAllGather(ByteView frame);
-Result<uint64_t> DecodeJobEnd(ByteView frame);
-Result<std::vector<int>> DecodeLeave(ByteView frame);
-Result<int> DecodeAdopt(ByteView frame);
-Result<Adoption> DecodeAdopted(ByteView frame);
-Result<RankMessage> DecodeRankMessage(ByteView frame);
-Result<bool> DecodeTolerate(ByteView frame);
 
 }  // namespace muster::rendezvous

@@ -121,7 +121,7 @@ MUTATIONS = {
         "hangs",
         "comm/rendezvous/liveness",
         "leaving.cc",
-        "  links_.SendUp(EncodeLeave(ranks));",
+        "  links_.SendUp(Encode(left));",
         "",
     ),
     "survey_does_not_await_the_ranks_below": (

@@ -213,7 +213,7 @@ TEST_F(AdoptionServerTest, AProgramWithoutVersionsIsNotLeftWaiting) {
   net::FrameStream program(*loop, *std::move(fd), kLongestMessage);
   bool closed = false;
   program.Start([](ByteView) { ADD_FAILURE(); }, [&](const Error&) { closed = true; });
-  program.Send(EncodeAdopt(0));
+  program.Send(Encode(AdoptionRequest{0}));
   EXPECT_TRUE(loop.Until([&] { return closed; }));
   EXPECT_THAT(log.Text(), HasSubstr("did not send its versions, this supervisor has muster "));
 }
@@ -263,7 +263,7 @@ TEST_F(RefusedPrograms, OfAnotherVersionAreAFewLines) {
 
 TEST_F(RefusedPrograms, WithoutVersionsAreAFewLines) {
   AreAFewLines(
-      getuid(), EncodeAdopt(0),
+      getuid(), Encode(AdoptionRequest{0}),
       fmt::format(": {} did not send its versions, this supervisor has muster {}", name, ours.release));
 }
 

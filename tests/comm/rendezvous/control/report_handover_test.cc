@@ -131,7 +131,7 @@ TEST(ReportHandoverOfALeaderTest, RanksThatHaveLeftAreReportedToo) {
       {3}, requests[3].liveness, std::move(events));
   const RankEnd of_fourth{.rank = 4, .exit_code = 4};
   follower.Send(Encode(ExitReport{{of_fourth}, false}));
-  follower.Send(EncodeLeave({4, 5}));
+  follower.Send(Encode(RanksLeft{{4, 5}}));
   ASSERT_TRUE(loop.Until([&] { return leader.HasLeft(5); }));
   follower.CloseAfterFlush();
   parent_end.Reset();

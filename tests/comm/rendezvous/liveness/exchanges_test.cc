@@ -18,7 +18,7 @@ class ExchangesTest : public testing::Test {
   ExchangesTest() {
     auto [near, far] = net::SocketPair();
     root = std::make_unique<net::FrameStream>(*loop, std::move(far), kLongestMessage);
-    root->Start([this](ByteView frame) { at_root.push_back(*DecodeKeyedAllGather(frame)); },
+    root->Start([this](ByteView frame) { at_root.push_back(*Decode<KeyedAllGather>(frame)); },
                 [](const Error&) {});
     upstream = std::make_unique<net::FrameStream>(*loop, std::move(near), kLongestMessage);
     upstream->Start([](ByteView) {}, [](const Error&) {});

@@ -73,17 +73,18 @@ void ExpectReadsBack(const Bytes& frame, ControlType type, Result<T> (*decode)(B
 TEST(Messages, ReadBackAsTheyWere) {
   ExpectReadsBack(Encode(ExampleHello()), ControlType::kHello, Decode<Hello>, ExampleHello());
   ExpectReadsBack(Encode(Hello{}), ControlType::kHello, Decode<Hello>, Hello{});
-  ExpectReadsBack(Encode(ExampleGroup()), ControlType::kRoster, DecodeRoster, ExampleGroup());
+  ExpectReadsBack(Encode(ExampleGroup()), ControlType::kRoster, Decode<FormedGroup>, ExampleGroup());
   ExpectReadsBack(Encode(kFailure), ControlType::kFailure, Decode<Failure>, kFailure);
   ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGather), ControlType::kKeyedAllGather,
-                  DecodeKeyedAllGather, kKeyedAllGather);
+                  Decode<KeyedAllGather>, kKeyedAllGather);
   ExpectReadsBack(Encode(kKeyedAllGather, ControlType::kKeyedAllGathered), ControlType::kKeyedAllGathered,
-                  DecodeKeyedAllGather, kKeyedAllGather);
+                  Decode<KeyedAllGather>, kKeyedAllGather);
   ExpectReadsBack(Encode(kAcceptance), ControlType::kAccepted, Decode<Acceptance>, kAcceptance);
-  ExpectReadsBack(EncodeJobEnd(12345), ControlType::kJobEnd, DecodeJobEnd, uint64_t{12345});
-  ExpectReadsBack(EncodeLeave({3, 4}), ControlType::kLeave, DecodeLeave, std::vector<int>{3, 4});
-  ExpectReadsBack(EncodeAdopt(5), ControlType::kAdopt, DecodeAdopt, 5);
-  ExpectReadsBack(Encode(kAdoption), ControlType::kAdopted, DecodeAdopted, kAdoption);
+  ExpectReadsBack(Encode(JobEnd{12345}), ControlType::kJobEnd, Decode<JobEnd>, JobEnd{12345});
+  ExpectReadsBack(Encode(RanksLeft{{3, 4}}), ControlType::kLeave, Decode<RanksLeft>, RanksLeft{{3, 4}});
+  ExpectReadsBack(Encode(AdoptionRequest{5}), ControlType::kAdopt, Decode<AdoptionRequest>,
+                  AdoptionRequest{5});
+  ExpectReadsBack(Encode(kAdoption), ControlType::kAdopted, Decode<Adoption>, kAdoption);
 }
 
 TEST(Messages, ANodesPartiesShareWhatIsTheSame) {
@@ -119,15 +120,16 @@ std::function<Status(ByteView)> Decoder(Result<T> (*decode)(ByteView)) {
 }
 
 std::vector<Sample> Samples() {
-  return {{"hello", Encode(ExampleHello()), Decoder(Decode<Hello>)},
-          {"roster", Encode(ExampleGroup()), Decoder(DecodeRoster)},
-          {"failure", Encode(kFailure), Decoder(Decode<Failure>)},
-          {"exchange", Encode(kKeyedAllGather, ControlType::kKeyedAllGather), Decoder(DecodeKeyedAllGather)},
-          {"acceptance", Encode(kAcceptance), Decoder(Decode<Acceptance>)},
-          {"end of the job", EncodeJobEnd(1), Decoder(DecodeJobEnd)},
-          {"leave message", EncodeLeave({3, 4}), Decoder(DecodeLeave)},
-          {"adoption request", EncodeAdopt(5), Decoder(DecodeAdopt)},
-          {"adoption", Encode(kAdoption), Decoder(DecodeAdopted)}};
+  return {
+      {"hello", Encode(ExampleHello()), Decoder(Decode<Hello>)},
+      {"roster", Encode(ExampleGroup()), Decoder(Decode<FormedGroup>)},
+      {"failure", Encode(kFailure), Decoder(Decode<Failure>)},
+      {"exchange", Encode(kKeyedAllGather, ControlType::kKeyedAllGather), Decoder(Decode<KeyedAllGather>)},
+      {"acceptance", Encode(kAcceptance), Decoder(Decode<Acceptance>)},
+      {"end of the job", Encode(JobEnd{1}), Decoder(Decode<JobEnd>)},
+      {"leave message", Encode(RanksLeft{{3, 4}}), Decoder(Decode<RanksLeft>)},
+      {"adoption request", Encode(AdoptionRequest{5}), Decoder(Decode<AdoptionRequest>)},
+      {"adoption", Encode(kAdoption), Decoder(Decode<Adoption>)}};
 }
 
 TEST(Messages, CutShortAtAnyByteTheyAreMalformed) {
@@ -188,7 +190,7 @@ TEST(Messages, AMemberOnNoNodeIsMalformed) {
   for (const int node : {-1, 2}) {
     FormedGroup group = ExampleGroup();
     group.roster.members.own()[1].node = node;
-    EXPECT_FALSE(DecodeRoster(Encode(group))) << node;
+    EXPECT_FALSE(Decode<FormedGroup>(Encode(group))) << node;
   }
 }
 
@@ -196,7 +198,7 @@ TEST(Messages, ARootThatIsNoMemberIsMalformed) {
   for (const int rank : {-1, 2}) {
     FormedGroup group = ExampleGroup();
     group.root_rank = rank;
-    EXPECT_FALSE(DecodeRoster(Encode(group))) << rank;
+    EXPECT_FALSE(Decode<FormedGroup>(Encode(group))) << rank;
   }
 }
 

@@ -79,9 +79,9 @@ TEST(WireFormat, Acceptance) {
 }
 
 TEST(WireFormat, Numbers) {
-  EXPECT_EQ(Hex(EncodeJobEnd(3600000)), "1780ee360000000000");
-  EXPECT_EQ(Hex(EncodeLeave({3, 4})), "0a020000000300000004000000");
-  EXPECT_EQ(Hex(EncodeAdopt(5)), "0e05000000");
+  EXPECT_EQ(Hex(Encode(JobEnd{3600000})), "1780ee360000000000");
+  EXPECT_EQ(Hex(Encode(RanksLeft{{3, 4}})), "0a020000000300000004000000");
+  EXPECT_EQ(Hex(Encode(AdoptionRequest{5})), "0e05000000");
   EXPECT_EQ(Hex(EncodeBare(ControlType::kReleased)), "0b");
 }
 
@@ -148,7 +148,7 @@ TEST(WireFormat, Maps) {
   const Bytes content = {1, 2, 3};
   EXPECT_EQ(Hex(Encode(RankMessage{5, content}, ControlType::kToRoot)), "190500000003000000010203");
   EXPECT_EQ(Hex(Encode(RankMessage{5, content}, ControlType::kToRank)), "1a0500000003000000010203");
-  EXPECT_EQ(Hex(EncodeTolerate(true)), "1b01");
+  EXPECT_EQ(Hex(Encode(Tolerance{true})), "1b01");
   EXPECT_EQ(Hex(Encode(RanksLost{{3, 4}, "died", true, 7})),
             "1c02000000030000000400000004000000646965640107000000");
 }

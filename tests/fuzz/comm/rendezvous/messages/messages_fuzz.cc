@@ -225,19 +225,16 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
     case rendezvous::ControlType::kHello:
       return CheckValueOf<rendezvous::Hello>(MakeHello(source));
     case rendezvous::ControlType::kRoster:
-      return CheckValue<rendezvous::FormedGroup>(MakeGroup(source), rendezvous::DecodeRoster,
-                                                 muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::FormedGroup>(MakeGroup(source));
     case rendezvous::ControlType::kFailure:
       return CheckValueOf<rendezvous::Failure>(MakeFailure(source));
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
-      return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::DecodeKeyedAllGather,
-                                                    Encode);
+      return CheckValue<rendezvous::KeyedAllGather>(MakeExchange(source), rendezvous::Decode, Encode);
     case rendezvous::ControlType::kAdopted: {
       const rendezvous::Adoption adoption{MakeGroup(source), source.Number(), source.Number(), source.Text(),
                                           source.Text()};
-      return CheckValue<rendezvous::Adoption>(adoption, rendezvous::DecodeAdopted,
-                                              muster::rendezvous::Encode);
+      return CheckValueOf<rendezvous::Adoption>(adoption);
     }
     case rendezvous::ControlType::kSurvey: {
       const rendezvous::Survey survey{source.Integer<uint64_t>(), source.Integer<uint64_t>(),
@@ -265,7 +262,7 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
     }
     case rendezvous::ControlType::kToRoot: {
       const Bytes content = Payload(source);
-      return CheckValue<rendezvous::RankMessage>({source.Number(), content}, rendezvous::DecodeRankMessage,
+      return CheckValue<rendezvous::RankMessage>({source.Number(), content}, rendezvous::Decode,
                                                  EncodeToRoot);
     }
     case rendezvous::ControlType::kRanksLost: {
@@ -282,10 +279,6 @@ void FuzzValues(rendezvous::ControlType type, ValueSource source) {
   }
 }
 
-Bytes EncodeTolerateOf(const bool& on) { return rendezvous::EncodeTolerate(on); }
-Bytes EncodeJobEndOf(const uint64_t& left) { return rendezvous::EncodeJobEnd(left); }
-Bytes EncodeAdoptOf(const int& rank) { return rendezvous::EncodeAdopt(rank); }
-
 void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
   switch (type) {
     case rendezvous::ControlType::kHello:
@@ -293,20 +286,20 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
     case rendezvous::ControlType::kAccepted:
       return CheckFrameOf<rendezvous::Acceptance>(frame);
     case rendezvous::ControlType::kJobEnd:
-      return CheckFrame<uint64_t>(frame, rendezvous::DecodeJobEnd, EncodeJobEndOf);
+      return CheckFrameOf<rendezvous::JobEnd>(frame);
     case rendezvous::ControlType::kRoster:
-      return CheckFrame<rendezvous::FormedGroup>(frame, rendezvous::DecodeRoster, muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::FormedGroup>(frame);
     case rendezvous::ControlType::kFailure:
       return CheckFrameOf<rendezvous::Failure>(frame);
     case rendezvous::ControlType::kKeyedAllGather:
     case rendezvous::ControlType::kKeyedAllGathered:
-      return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::DecodeKeyedAllGather, Encode);
+      return CheckFrame<rendezvous::KeyedAllGather>(frame, rendezvous::Decode, Encode);
     case rendezvous::ControlType::kLeave:
-      return CheckFrame<std::vector<int>>(frame, rendezvous::DecodeLeave, rendezvous::EncodeLeave);
+      return CheckFrameOf<rendezvous::RanksLeft>(frame);
     case rendezvous::ControlType::kAdopt:
-      return CheckFrame<int>(frame, rendezvous::DecodeAdopt, EncodeAdoptOf);
+      return CheckFrameOf<rendezvous::AdoptionRequest>(frame);
     case rendezvous::ControlType::kAdopted:
-      return CheckFrame<rendezvous::Adoption>(frame, rendezvous::DecodeAdopted, muster::rendezvous::Encode);
+      return CheckFrameOf<rendezvous::Adoption>(frame);
     case rendezvous::ControlType::kSurvey:
       return CheckFrameOf<rendezvous::Survey>(frame);
     case rendezvous::ControlType::kSurveyed:
@@ -317,9 +310,9 @@ void FuzzFrame(rendezvous::ControlType type, ByteView frame) {
       return CheckFrameOf<rendezvous::OwnerQuestion>(frame);
     case rendezvous::ControlType::kToRoot:
     case rendezvous::ControlType::kToRank:
-      return CheckFrame<rendezvous::RankMessage>(frame, rendezvous::DecodeRankMessage, EncodeToRoot);
+      return CheckFrame<rendezvous::RankMessage>(frame, rendezvous::Decode, EncodeToRoot);
     case rendezvous::ControlType::kTolerate:
-      return CheckFrame<bool>(frame, rendezvous::DecodeTolerate, EncodeTolerateOf);
+      return CheckFrameOf<rendezvous::Tolerance>(frame);
     case rendezvous::ControlType::kRanksLost:
       return CheckFrameOf<rendezvous::RanksLost>(frame);
     case rendezvous::ControlType::kEnded:
@@ -366,14 +359,14 @@ std::vector<Bytes> Seeds() {
       muster::rendezvous::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}}},
                                  rendezvous::ControlType::kKeyedAllGathered),
       muster::rendezvous::Encode(rendezvous::Acceptance{600000, {0, 1}, "gpu01", true}),
-      rendezvous::EncodeJobEnd(3600000),
-      rendezvous::EncodeLeave({0, 1, 2}),
-      rendezvous::EncodeAdopt(3),
+      muster::rendezvous::Encode(rendezvous::JobEnd{3600000}),
+      muster::rendezvous::Encode(rendezvous::RanksLeft{{0, 1, 2}}),
+      muster::rendezvous::Encode(rendezvous::AdoptionRequest{3}),
       muster::rendezvous::Encode(rendezvous::Adoption{group, 1, 2, "backend: socket\n", "slurm:4.0:0"}),
       muster::rendezvous::Encode(rendezvous::Survey{1, 2000, {3, 4}}),
       muster::rendezvous::Encode(rendezvous::Versions{2, 3, "0.2.0"}),
       muster::rendezvous::Encode(rendezvous::RanksLost{{1, 2}, "rank 1 on gpu02 ended", true}),
-      rendezvous::EncodeTolerate(true),
+      muster::rendezvous::Encode(rendezvous::Tolerance{true}),
       muster::rendezvous::Encode(rendezvous::OwnerQuestion{7, "10.1.2.3", 40000, "fd00::1", 61000, 1}),
       muster::rendezvous::Encode(rendezvous::OwnerAnswer{7, rendezvous::OwnerKind::kProgram, 1000, 3, 2})};
   rendezvous::RankReport report;
