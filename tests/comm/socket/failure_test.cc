@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <thread>
+#include <utility>
 
 #include "tests/comm/net/descriptor_limit.h"
 #include "tests/comm/socket/failure_checks.h"
@@ -183,7 +184,10 @@ TEST(Leave, OfASplitCommunicatorIsNoticedWithoutAConnection) {
   SocketOptions options = Impatient();
   options.call_back_after = milliseconds(20);
   const CallOptions limit{.timeout = std::chrono::seconds(10)};
-  for (const std::vector<int>& layout : {BlockLayout({2}), BlockLayout({1, 1})}) {
+  for (const auto& [layout, protect] : {std::pair(BlockLayout({2}), Protect::kControl),
+                                        {BlockLayout({1, 1}), Protect::kControl},
+                                        {BlockLayout({1, 1}), Protect::kAll}}) {
+    options.protect = protect;
     for (const int leaver : {0, 1}) {
       FakeWorld world(layout, options);
       const std::string left = fmt::format("rank {} on gpu0{} left the group before Barrier #1", leaver,

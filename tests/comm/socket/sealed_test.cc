@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "tests/comm/socket/closed_port.h"
 #include "tests/comm/socket/collective_checks.h"
 #include "tests/comm/socket/man_in_the_middle.h"
 
@@ -69,13 +72,17 @@ TEST(Sealed, APeerThatLeavesHasLeft) {
   EXPECT_EQ(MessageOf(world.at(0).Barrier()), "rank 1 on gpu02 left the group before Barrier #2");
 }
 
-// Two ranks on two nodes; the data between rank 1 and rank 0 passes `filter`.
+enum class Connector { kHigher, kLower };
+
+// Two ranks on two nodes; the data between rank 1 and rank 0 passes `filter`. kLower: rank 1 cannot connect to
+// rank 0, which calls back.
 class Wiretap {
  public:
-  Wiretap(Protect protect, ManInTheMiddle::Filter filter)
-      : world_(MakeRoster(BlockLayout({1, 1})), Options(protect),
-               [this, filter = std::move(filter)](int rank, EndpointAddress& address) {
-                 if (rank != 0) return;
+  Wiretap(Protect protect, ManInTheMiddle::Filter filter, Connector connector = Connector::kHigher)
+      : world_(MakeRoster(BlockLayout({1, 1})), Options(protect, connector),
+               [this, connector, filter = std::move(filter)](int rank, EndpointAddress& address) {
+                 if (rank == 0 && connector == Connector::kLower) address.port = closed_.number();
+                 if (rank != static_cast<int>(connector == Connector::kLower)) return;
                  man_ = std::make_unique<ManInTheMiddle>(address.port, filter);
                  address.port = man_->port();
                }) {}
@@ -87,6 +94,14 @@ class Wiretap {
   }
 
  private:
+  static SocketOptions Options(Protect protect, Connector connector) {
+    SocketOptions options = socket::Options(protect);
+    if (connector == Connector::kLower) options.call_back_after = std::chrono::milliseconds(1);
+    options.called_back_within = std::chrono::minutes(1);
+    return options;
+  }
+
+  const ClosedPort closed_;
   std::unique_ptr<ManInTheMiddle> man_;
   FakeWorld world_;
 };
@@ -98,25 +113,40 @@ Status AllReduceFloats(Communicator& c, std::vector<float>* result = nullptr) {
   return status;
 }
 
-TEST(Sealed, NothingIsReadableBetweenTheNodes) {
-  const std::string pattern = "the quick brown fox jumps over the lazy dog";
-  for (const Protect protect : {Protect::kControl, Protect::kAll}) {
-    Wiretap tap(protect, [](Passing&, Bytes&) {});
-    tap.world().Run([&](Communicator& c) {
-      std::vector<uint8_t> data(100'000);
-      for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(pattern[i % pattern.size()]);
-      EXPECT_EQ(MessageOf(c.Broadcast(std::span(data), 0)), "");
-      EXPECT_EQ(MessageOf(c.BroadcastBytes(data, 1)), "");
-      EXPECT_EQ(MessageOf(c.rank() == 0 ? c.Send(HostBuffer(std::span(data)), 1)
-                                        : c.Recv(HostBuffer(std::span(data)), 0)),
-                "");
-    });
-    const std::string seen = tap.Seen();
-    EXPECT_GT(seen.size(), 300'000U);
-    const bool readable = protect == Protect::kControl;
-    EXPECT_EQ(seen.find(pattern) != std::string::npos, readable);
-    EXPECT_EQ(seen.find("MUS1") != std::string::npos, readable) << "headers";
-  }
+std::vector<uint8_t> Repeated(std::string_view pattern) {
+  std::vector<uint8_t> data(100'000);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(pattern[i % pattern.size()]);
+  return data;
+}
+
+class Readable : public testing::TestWithParam<std::tuple<Protect, Connector>> {};
+INSTANTIATE_TEST_SUITE_P(PlainAndSealed, Readable,
+                         testing::Combine(testing::Values(Protect::kControl, Protect::kAll),
+                                          testing::Values(Connector::kHigher, Connector::kLower)));
+
+TEST_P(Readable, BetweenTheNodesIsOnlyWhatIsPlain) {
+  constexpr std::string_view kPattern = "the quick brown fox jumps over the lazy dog";
+  constexpr std::string_view kPartPattern = "pack my box with five dozen liquor jugs";
+  const auto [protect, connector] = GetParam();
+  Wiretap tap(
+      protect, [](Passing&, Bytes&) {}, connector);
+  tap.world().Run([&](Communicator& c) {
+    std::vector<uint8_t> data = Repeated(kPattern);
+    EXPECT_EQ(MessageOf(c.Broadcast(std::span(data), 0)), "");
+    EXPECT_EQ(MessageOf(c.BroadcastBytes(data, 1)), "");
+    EXPECT_EQ(MessageOf(c.rank() == 0 ? c.Send(HostBuffer(std::span(data)), 1)
+                                      : c.Recv(HostBuffer(std::span(data)), 0)),
+              "");
+    const auto part = c.Split(0, 0);
+    ASSERT_TRUE(part);
+    data = Repeated(kPartPattern);
+    EXPECT_EQ(MessageOf((*part)->Broadcast(std::span(data), 1)), "");
+  });
+  const std::string seen = tap.Seen();
+  EXPECT_GT(seen.size(), 400'000U);
+  const bool readable = protect == Protect::kControl;
+  for (const std::string_view words : {kPattern, kPartPattern, std::string_view("MUS1")})
+    EXPECT_EQ(seen.find(words) != std::string::npos, readable) << words;
 }
 
 TEST(Sealed, AByteThatIsChangedEndsTheGroupWithBothRanks) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "comm/log/rejection_log.h"
 #include "tests/comm/base/log_capture.h"
@@ -28,16 +29,20 @@ Inquiry::State EndOfAQuestion(FakeMeshes& fake, const Call& call) {
 }
 
 TEST(Inquiry, FindsAPeerThatIsThereThatHasLeftAndThatHasEnded) {
-  FakeMeshes fake(BlockLayout({2}));
-  Call call;
-  call.communicator = 1;
-  EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kAnswered);
-  fake.meshes[1]->End(1, Purpose::kCollective);
-  EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kLeft);
-  call.communicator = 2;
-  EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kAnswered);
-  fake.meshes[1].reset();
-  EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kRefused);
+  for (const auto& [layout, ciphers] : {std::pair(BlockLayout({2}), auth::CipherSet{0}),
+                                        {BlockLayout({1, 1}), auth::CipherSet{0}},
+                                        {BlockLayout({1, 1}), auth::OwnCiphers()}}) {
+    FakeMeshes fake(layout, {}, {.ciphers = ciphers});
+    Call call;
+    call.communicator = 1;
+    EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kAnswered);
+    fake.meshes[1]->End(1, Purpose::kCollective);
+    EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kLeft);
+    call.communicator = 2;
+    EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kAnswered);
+    fake.meshes[1].reset();
+    EXPECT_EQ(EndOfAQuestion(fake, call), Inquiry::State::kRefused);
+  }
 }
 
 // Between two nodes, with a change on the way to rank 1 (up) or back.

@@ -18,6 +18,7 @@
 #include "comm/log/rejection_log.h"
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
+#include "tests/comm/socket/closed_port.h"
 #include "tests/comm/socket/fake_group.h"
 #include "tests/comm/socket/fake_meshes.h"
 
@@ -219,19 +220,6 @@ TEST(RemovedSockets, AreTheReasonForAMissingConnection) {
                 path));
 }
 
-// A port on which no process can listen.
-class ClosedPort {
- public:
-  ClosedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const net::SocketAddress any = net::SocketAddress::AnyIpv4(0);
-    EXPECT_EQ(bind(fd_.get(), any.get(), any.length()), 0);
-  }
-  uint16_t number() const { return net::LocalAddress(fd_.get()).port(); }
-
- private:
-  UniqueFd fd_;
-};
-
 TEST(Addresses, AreAllNamedWhenNoneLeadsToThePeer) {
   const ClosedPort port;
   Roster roster = MakeRoster(BlockLayout({1, 1}));
@@ -260,9 +248,10 @@ TEST(Addresses, MayBeMissing) {
 }
 
 // Rank 1 cannot connect to rank 0, which may call back immediately and has a minute for it.
-class OneWay : public testing::Test {
+class OneWay : public testing::TestWithParam<Protect> {
  protected:
   OneWay() {
+    options_.protect = GetParam();
     options_.call_back_after = milliseconds(1);
     options_.called_back_within = std::chrono::minutes(1);
   }
@@ -282,7 +271,9 @@ class OneWay : public testing::Test {
   SocketOptions options_ = TestOptions();
 };
 
-TEST_F(OneWay, TheOtherRankConnects) {
+INSTANTIATE_TEST_SUITE_P(PlainAndSealed, OneWay, testing::Values(Protect::kControl, Protect::kAll));
+
+TEST_P(OneWay, TheOtherRankConnects) {
   FakeWorld world(MakeRoster(BlockLayout({1, 1})), options_, ClosedDoorOfRankZero());
   const LogFile log;
   for (int i = 0; i < 3; ++i) {
@@ -292,7 +283,7 @@ TEST_F(OneWay, TheOtherRankConnects) {
 }
 
 // Nothing is given up before the other rank has come and had its time.
-TEST_F(OneWay, TheOtherRankMayComeLate) {
+TEST_P(OneWay, TheOtherRankMayComeLate) {
   FakeWorld world(MakeRoster(BlockLayout({1, 1})), options_, ClosedDoorOfRankZero());
   const LogFile log;
   std::thread early([&] { EXPECT_EQ(MessageOf(world.at(1).Barrier()), ""); });
@@ -304,7 +295,7 @@ TEST_F(OneWay, TheOtherRankMayComeLate) {
 }
 
 // A message that came after a Recv has failed alone would be taken for that of a later one.
-TEST_F(OneWay, TheOtherRankComesTooLateForAFailedRecv) {
+TEST_P(OneWay, TheOtherRankComesTooLateForAFailedRecv) {
   options_.called_back_within = milliseconds(1);
   options_.cause_grace = milliseconds(1);
   FakeWorld world(MakeRoster(BlockLayout({1, 1})), options_, ClosedDoorOfRankZero());
@@ -323,7 +314,7 @@ TEST_F(OneWay, TheOtherRankComesTooLateForAFailedRecv) {
 }
 
 // Eight ranks a node: one line reports it for the node.
-TEST_F(OneWay, IsToldOnceForANode) {
+TEST_P(OneWay, IsToldOnceForANode) {
   FakeWorld world(MakeRoster(BlockLayout({4, 1})), options_, [this](int rank, EndpointAddress& address) {
     if (rank < 4) address.port = port_.number();
   });
