@@ -85,3 +85,43 @@ secret_is_kept() {
   nothing_left kept
 }
 check 'authentication: the secret shows nowhere' secret_is_kept
+
+# ---- rendezvous.protect
+
+# evaluated NAME PROTECT: an evaluation of all ranks; `found`: how many headers of its data passed gpu02's network in clear.
+evaluated() {
+  local dir=$work/$1_wire
+  mkdir "$dir"
+  mkfifo "$dir/stay"
+  on gpu02 "$here/wire.py" MUS1 <"$dir/stay" >"$dir/said" 2>&1 &
+  exec {stay}>"$dir/stay"
+  until_true 10 grep -q listening "$dir/said"
+  step "$1" - -- "$muster" run --set rendezvous.protect="$2" -- "$bin/deploy/examples/digits" \
+    --data "$root/deploy/examples/data/digits.csv"
+  finish "$1" 0
+  all_ended "$1" 0 0-15
+  exec {stay}>&-
+  wait
+  nothing_left "$1"
+  found=$(tail -n 1 "$dir/said")
+}
+
+sealed_and_plain() {
+  local found
+  evaluated sealed all
+  expect 'headers in clear' "$found" 0
+  expect_like 'result' "$(cat "$work/sealed"/*.out)" '*accuracy*'
+  evaluated plain control
+  [[ $found -gt 0 ]] || fail 'no header in clear with rendezvous.protect: control: this test sees nothing'
+}
+check 'authentication: with protect: all an evaluation leaves no header in clear' sealed_and_plain
+
+plain_rank() {
+  step plain_rank - -- sh -c 'protect=all; [ $SLURM_PROCID != 5 ] || protect=control
+    exec "$@" --set rendezvous.protect=$protect -- true' sh "$muster" run --set timeouts.rendezvous=60s
+  finish plain_rank 76
+  all_ended plain_rank 76 0-15
+  all_said plain_rank 0-15 'error: the configurations differ in rendezvous.protect: rank 5 on gpu02 has '
+  nothing_left plain_rank
+}
+check 'authentication: one rank that does not seal its data is refused' plain_rank
