@@ -1,5 +1,6 @@
 #include "comm/auth/crypto.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,11 +11,7 @@
 namespace muster::auth {
 namespace {
 
-std::string Hex(ByteView bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
+std::string Hex(ByteView bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
 Bytes FromHex(std::string_view text) {
   Bytes bytes;

@@ -7,11 +7,7 @@
 namespace muster::auth {
 namespace {
 
-SecretKey KeyOf(uint8_t value) {
-  SecretKey key;
-  std::ranges::fill(key.mutable_view(), value);
-  return key;
-}
+SecretKey KeyOf(uint8_t number) { return DeriveKey({}, {ByteView(&number, 1)}); }
 
 Bytes Text(size_t size) {
   Bytes text(size);

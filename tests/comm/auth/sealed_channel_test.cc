@@ -12,11 +12,7 @@ static_assert(!std::is_copy_constructible_v<Sealer> && !std::is_copy_assignable_
 
 class SealedChannelTest : public testing::Test {
  protected:
-  static SecretKey KeyOf(uint8_t fill) {
-    SecretKey key;
-    std::fill(key.mutable_view().begin(), key.mutable_view().end(), fill);
-    return key;
-  }
+  static SecretKey KeyOf(uint8_t number) { return DeriveKey({}, {ByteView(&number, 1)}); }
   static void ExpectNotAuthentic(const Result<Bytes>& opened, int number) {
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code, Code::kAuthentication);

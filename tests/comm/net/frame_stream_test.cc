@@ -29,11 +29,7 @@ namespace {
 
 using testing::ElementsAre;
 
-auth::SecretKey KeyOf(uint8_t fill) {
-  auth::SecretKey key;
-  std::fill(key.mutable_view().begin(), key.mutable_view().end(), fill);
-  return key;
-}
+auth::SecretKey KeyOf(uint8_t number) { return auth::DeriveKey({}, {ByteView(&number, 1)}); }
 
 TEST_F(FrameStreamTest, AFrameArrivesByteByByte) {
   Start();

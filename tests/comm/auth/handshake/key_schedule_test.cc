@@ -5,11 +5,7 @@
 namespace muster::auth {
 namespace {
 
-SecretKey KeyOf(uint8_t fill) {
-  SecretKey key;
-  std::fill(key.mutable_view().begin(), key.mutable_view().end(), fill);
-  return key;
-}
+SecretKey KeyOf(uint8_t number) { return DeriveKey({}, {ByteView(&number, 1)}); }
 
 bool Fits(SealedChannel from, SealedChannel to) {
   return to.opener.Open(from.sealer.Seal(AsBytes("x"))).has_value();

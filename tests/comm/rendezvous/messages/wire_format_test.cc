@@ -13,11 +13,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-std::string Hex(const Bytes& bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
+std::string Hex(const Bytes& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
 const Agreement kAgreement{4, "slurm", 1, "slurm:4.0:0", "socket", "a=b\n"};
 const ProcessInfo kFirst{"n1", 11, kAgreement, {{0, 1, 2, {7, 8}}}, std::nullopt, 0x0102030405060708};

@@ -1,5 +1,6 @@
 #include "comm/rendezvous/tcp_store/request.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +19,7 @@ Bytes Encoded(const Request& request) {
   return bytes;
 }
 
-std::string Hex(const Bytes& bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
+std::string Hex(const Bytes& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
 Bytes FromText(std::string_view text) { return {text.begin(), text.end()}; }
 

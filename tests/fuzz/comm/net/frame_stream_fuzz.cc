@@ -17,11 +17,7 @@ constexpr size_t kLongestFrame = 100;
 // The bytes that a socket takes without a reader.
 constexpr size_t kMostBytes = size_t{16} << 10;
 
-auth::SecretKey KeyOf(uint8_t fill) {
-  auth::SecretKey key;
-  std::ranges::fill(key.mutable_view(), fill);
-  return key;
-}
+auth::SecretKey KeyOf(uint8_t number) { return auth::DeriveKey({}, {ByteView(&number, 1)}); }
 
 struct Expected {
   std::vector<Bytes> frames;
