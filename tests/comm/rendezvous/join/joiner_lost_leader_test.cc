@@ -72,38 +72,26 @@ TEST_F(JoinerLostLeaderTest, AFollowerInTheLostLeadersPlaceLeavesLateRanksToTheR
   EXPECT_EQ(root.refused()->error, error);
 }
 
-// Its followers know it, and no other process does: one of them is there in its place for those who come later.
+// Its followers know it, and no other process does: one of them is there in its place for those who come later. The same on a single
+// node, where no port is opened.
 TEST_F(JoinerLostLeaderTest, ARootThatEndsBeforeOthersComeIsReportedByItsFollowers) {
-  Make({"a", "a", "a", "b"});
-  SetAll([](JoinRequest& request) { request.late_nodes = seconds(30); });
-  TestGroup group(loop, Without(3));
-  loop.For(milliseconds(100));
-  group.Kill(0);
-  TestRank late(*loop, requests[3]);
-  late.Start();
-  const Error error = EndedWhileForming("rank 0 on a");
-  EXPECT_TRUE(group.AllRefusedWith(error));
-  ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
-  EXPECT_EQ(late.refused()->error, error);
-  for (const TestRank* rank : {&group[1], &group[2], &late}) EXPECT_EQ(rank->refused()->rank, 0);
-}
-
-// The same on a single node, where no port is opened.
-TEST_F(JoinerLostLeaderTest, ALeaderOfAllRanksThatEndsIsReportedToLateOnes) {
-  Make({"a", "a", "a", "a"});
-  SetAll([](JoinRequest& request) {
-    request.meeting.find_root = FindRoot::kSameNode;
-    request.late_nodes = seconds(30);
-  });
-  TestGroup group(loop, Without(3));
-  loop.For(milliseconds(100));
-  group.Kill(0);
-  TestRank late(*loop, requests[3]);
-  late.Start();
-  const Error error = EndedWhileForming("rank 0 on a");
-  EXPECT_TRUE(group.AllRefusedWith(error));
-  ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
-  EXPECT_EQ(late.refused()->error, error);
+  for (const bool one_node : {false, true}) {
+    Make({"a", "a", "a", one_node ? "a" : "b"});
+    SetAll([one_node](JoinRequest& request) {
+      if (one_node) request.meeting.find_root = FindRoot::kSameNode;
+      request.late_nodes = seconds(30);
+    });
+    TestGroup group(loop, Without(3));
+    loop.For(milliseconds(100));
+    group.Kill(0);
+    TestRank late(*loop, requests[3]);
+    late.Start();
+    const Error error = EndedWhileForming("rank 0 on a");
+    EXPECT_TRUE(group.AllRefusedWith(error));
+    ASSERT_TRUE(loop.Until([&] { return late.ended(); }));
+    EXPECT_EQ(late.refused()->error, error);
+    for (const TestRank* rank : {&group[1], &group[2], &late}) EXPECT_EQ(rank->refused()->rank, 0);
+  }
 }
 
 // Seeds 1001528 and 1001832 of the simulation: rank 0 is not the root. It was blamed, after timeouts.rendezvous.

@@ -141,6 +141,19 @@ class JoinerTreeTest : public RequestsTest {
     });
   }
 
+  // Of rank 1, by the leader below it, which is alone on its node.
+  void ExpectItsEndToBeNamed(Above& parent) {
+    requests[3].timeouts.rendezvous = seconds(1);
+    requests[3].self.claims.front().local_size = 1;
+    TestRank leader(*loop, requests[3]);
+    leader.Start();
+    ASSERT_TRUE(loop.Until([&] { return !parent.came.empty(); }));
+    loop.Settle();
+    parent.End();
+    ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+    EXPECT_EQ(leader.refused()->error, Lost(1).error);
+  }
+
   static constexpr uint64_t kRemaining = 20000;
 };
 
@@ -230,15 +243,7 @@ TEST_F(JoinerTreeTest, AProcessInThePlaceOfALostLeaderPassesOnTheTimeOfTheRoot) 
 // The root may have ended as well.
 TEST_F(JoinerTreeTest, ALeaderBelowOneThatEndsNamesItIfItFindsNoOtherProcessAbove) {
   Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
-  requests[3].timeouts.rendezvous = seconds(1);
-  requests[3].self.claims.front().local_size = 1;
-  TestRank leader(*loop, requests[3]);
-  leader.Start();
-  ASSERT_TRUE(loop.Until([&] { return !parent.came.empty(); }));
-  loop.Settle();
-  parent.End();
-  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
-  EXPECT_EQ(leader.refused()->error, Lost(1).error);
+  ExpectItsEndToBeNamed(parent);
 }
 
 // Seed 7526197 of the simulation: it waited for the end of that group, then for a root until timeouts.rendezvous. The process above
@@ -247,16 +252,8 @@ TEST_F(JoinerTreeTest, ALeaderBelowOneThatEndsDoesNotWaitForAnotherGroup) {
   Above root(loop, requests[0], {kRemaining, {0}, "127.0.0.1", false});
   Above parent(loop, requests[1], {kRemaining, {1}, "127.0.0.2", true});
   root.AnswerLater();
-  requests[3].timeouts.rendezvous = seconds(1);
-  requests[3].self.claims.front().local_size = 1;
-  TestRank leader(*loop, requests[3]);
-  leader.Start();
-  ASSERT_TRUE(loop.Until([&] { return !parent.came.empty(); }));
-  loop.Settle();
-  parent.End();
-  ASSERT_TRUE(loop.Until([&] { return leader.ended(); }));
+  ExpectItsEndToBeNamed(parent);
   EXPECT_THAT(root.came, ElementsAre("refused 1", "3"));
-  EXPECT_EQ(leader.refused()->error, Lost(1).error);
 }
 
 // The ranks below a leader that was stopped were missing at the root's deadline, and the stopped one was not named.
