@@ -82,7 +82,7 @@ std::string_view NameOf(FindRoot find_root) {
     case FindRoot::kEndpoint:
       return "endpoint";
     case FindRoot::kEndpointStore:
-      return "bulletin";
+      return "endpoint store";
   }
   return "";
 }

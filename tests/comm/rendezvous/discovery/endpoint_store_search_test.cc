@@ -23,9 +23,9 @@ struct FakeKvs {
   Result<std::optional<std::string>> now;
 };
 
-class FakeBulletin : public EndpointStore {
+class FakeEndpointStore : public EndpointStore {
  public:
-  explicit FakeBulletin(FakeKvs& kvs) : kvs_(kvs) {}
+  explicit FakeEndpointStore(FakeKvs& kvs) : kvs_(kvs) {}
   Status Publish(std::string_view root_address, Deadline) override {
     kvs_.Set(std::string(root_address));
     return {};
@@ -40,12 +40,13 @@ class FakeBulletin : public EndpointStore {
   FakeKvs& kvs_;
 };
 
-class BulletinSearchTest : public testing::Test {
+class EndpointStoreSearchTest : public testing::Test {
  protected:
-  BulletinSearchTest() {
+  EndpointStoreSearchTest() {
     EXPECT_TRUE(listener.Open(*net::SocketAddress::FromNumeric("127.0.0.1", 0), {port}));
     search = std::make_unique<EndpointStoreSearch>(
-        *loop, std::make_unique<FakeBulletin>(kvs), RootDialer::Params{meeting, seconds(10), seconds(10)},
+        *loop, std::make_unique<FakeEndpointStore>(kvs),
+        RootDialer::Params{meeting, seconds(10), seconds(10)},
         [this](const std::optional<auth::JobSecret>& found) -> Result<std::unique_ptr<auth::Prover>> {
           if (refuse_prover) return Fail(Code::kAuthentication, "nothing can be proven");
           return found ? auth::MakeSecretProver(*found) : auth::MakeNoneProver();
@@ -60,7 +61,7 @@ class BulletinSearchTest : public testing::Test {
           search.reset();
         });
   }
-  ~BulletinSearchTest() override {
+  ~EndpointStoreSearchTest() override {
     search.reset();
     loop.Settle();
   }
@@ -70,7 +71,7 @@ class BulletinSearchTest : public testing::Test {
 
   FakeKvs kvs;
   net::TestLoop loop;
-  const auth::MeetingId meeting = auth::MeetingIdOf("bulletin_search_test");
+  const auth::MeetingId meeting = auth::MeetingIdOf("endpoint_store_search_test");
   const uint16_t port = net::FreePort();
   const auth::JobSecret secret = *auth::JobSecret::Generate();
   const std::unique_ptr<auth::Prover> prover = auth::MakeSecretProver(secret);
@@ -88,14 +89,14 @@ class BulletinSearchTest : public testing::Test {
   std::unique_ptr<EndpointStoreSearch> search;
 };
 
-TEST_F(BulletinSearchTest, WaitsForANoticeAndFollowsIt) {
+TEST_F(EndpointStoreSearchTest, WaitsForANoticeAndFollowsIt) {
   ASSERT_TRUE(loop.Until(
       [&] { return search->Problem() == "the key-value store has not published its address yet"; }));
   kvs.Set(Encode(At(port, secret)));
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
-TEST_F(BulletinSearchTest, ANewerNoticeReplacesThatOfARootThatIsGone) {
+TEST_F(EndpointStoreSearchTest, ANewerNoticeReplacesThatOfARootThatIsGone) {
   const uint16_t nobody = net::FreePort();
   kvs.Set(Encode(At(nobody, *auth::JobSecret::Generate())));
   ASSERT_TRUE(loop.Until(
@@ -104,7 +105,7 @@ TEST_F(BulletinSearchTest, ANewerNoticeReplacesThatOfARootThatIsGone) {
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
-TEST_F(BulletinSearchTest, AnotherSecretIsTheOldOnes) {
+TEST_F(EndpointStoreSearchTest, AnotherSecretIsTheOldOnes) {
   kvs.Set(Encode(At(port, *auth::JobSecret::Generate())));
   ASSERT_TRUE(loop.Until([&] { return search->rejection() || !search->Problem().empty(); }));
   EXPECT_FALSE(link);
@@ -112,7 +113,7 @@ TEST_F(BulletinSearchTest, AnotherSecretIsTheOldOnes) {
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
-TEST_F(BulletinSearchTest, SaysWhatIsWrongWithTheNotice) {
+TEST_F(EndpointStoreSearchTest, SaysWhatIsWrongWithTheNotice) {
   kvs.Set("5");
   ASSERT_TRUE(loop.Until([&] {
     return search->Problem() ==
@@ -123,7 +124,7 @@ TEST_F(BulletinSearchTest, SaysWhatIsWrongWithTheNotice) {
   EXPECT_FALSE(hopeless);
 }
 
-TEST_F(BulletinSearchTest, GoesOnWhereTheBulletinFails) {
+TEST_F(EndpointStoreSearchTest, GoesOnWhereTheStoreFails) {
   kvs.Set(Fail(Code::kSystem, "it broke"));
   ASSERT_TRUE(loop.Until([&] { return search->Problem() == "it broke"; }));
   EXPECT_FALSE(search->rejection());
@@ -131,13 +132,13 @@ TEST_F(BulletinSearchTest, GoesOnWhereTheBulletinFails) {
   ASSERT_TRUE(loop.Until([&] { return link && accepted; }));
 }
 
-TEST_F(BulletinSearchTest, EndsWhereTryingAgainIsOfNoUse) {
+TEST_F(EndpointStoreSearchTest, EndsWhereTryingAgainIsOfNoUse) {
   kvs.Set(Fail(Code::kConfiguration, "it never works"));
   ASSERT_TRUE(loop.Until([&] { return hopeless.has_value(); }));
   EXPECT_EQ(hopeless->message, "it never works");
 }
 
-TEST_F(BulletinSearchTest, EndsWhereNothingCanBeProven) {
+TEST_F(EndpointStoreSearchTest, EndsWhereNothingCanBeProven) {
   refuse_prover = true;
   kvs.Set(Encode(At(port, secret)));
   ASSERT_TRUE(loop.Until([&] { return hopeless.has_value(); }));
