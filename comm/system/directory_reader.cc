@@ -10,11 +10,12 @@
 namespace muster {
 
 DirectoryReader::DirectoryReader(const std::string& path)
-    : fd_(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC)) {}
+    : DirectoryReader(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC)) {}
 
 std::optional<DirectoryReader::Entry> DirectoryReader::Next() {
   if (at_ == end_) {
     const ssize_t got = fd_ ? ReadDirectory(fd_.get(), buffer_.data(), buffer_.size()) : 0;
+    if (got < 0 && errno != ENOENT) error_ = errno;  // ENOENT: the directory has been removed
     if (got <= 0) return std::nullopt;
     at_ = 0;
     end_ = static_cast<size_t>(got);

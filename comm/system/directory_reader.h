@@ -5,6 +5,7 @@
 #include <dirent.h>
 
 #include <array>
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,16 +22,19 @@ class DirectoryReader {
   };
 
   explicit DirectoryReader(const std::string& path);
+  explicit DirectoryReader(int fd) : fd_(fd), error_(fd_ ? 0 : errno) {}  // its own, or -1 and errno
   DirectoryReader(const DirectoryReader&) = delete;
   DirectoryReader& operator=(const DirectoryReader&) = delete;
 
   // Negative if the directory cannot be read.
   int fd() const { return fd_.get(); }
+  int error() const { return error_; }  // errno, if the directory cannot be read
   // Also "." and "..". Absent: no more, or the directory cannot be read.
   std::optional<Entry> Next();
 
  private:
   UniqueFd fd_;
+  int error_;
   size_t at_ = 0;
   size_t end_ = 0;
   alignas(dirent64) std::array<char, 4096> buffer_;

@@ -1,6 +1,5 @@
 #include "comm/map/journal/directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,11 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "comm/base/parse.h"
 #include "comm/log/open_for_writing.h"
+#include "comm/system/directory_reader.h"
 #include "comm/system/pipe.h"
 
 namespace muster::map {
@@ -82,17 +81,12 @@ std::string JournalDirectory::FileOf(uint32_t term) const { return path_ + "/" +
 
 Result<std::vector<uint32_t>> JournalDirectory::Terms() const {
   // A separate description: another reader of this one would move its position.
-  UniqueFd own(openat(fd_.get(), ".", kDirectory));
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(own ? fdopendir(own.get()) : nullptr, closedir);
-  if (!entries) return Refused("list the journal", path_, errno);
-  (void)own.Release();
+  DirectoryReader entries(openat(fd_.get(), ".", kDirectory));
   std::vector<uint32_t> terms;
-  errno = 0;
-  while (const dirent* entry = readdir(entries.get())) {
-    if (const auto term = TermOf(entry->d_name)) terms.push_back(*term);
-    errno = 0;
+  while (const auto entry = entries.Next()) {
+    if (const auto term = TermOf(entry->name)) terms.push_back(*term);
   }
-  if (errno != 0) return Refused("list the journal", path_, errno);
+  if (entries.error() != 0) return Refused("list the journal", path_, entries.error());
   std::ranges::sort(terms);
   return terms;
 }

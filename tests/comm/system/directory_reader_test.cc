@@ -1,5 +1,6 @@
 #include "comm/system/directory_reader.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -43,6 +44,10 @@ TEST(DirectoryReader, OfWhatIsNoDirectoryThereIsNone) {
     EXPECT_LT(DirectoryReader(path).fd(), 0) << path;
     EXPECT_TRUE(NamesIn(path).empty()) << path;
   }
+  EXPECT_EQ(DirectoryReader("").error(), ENOENT);
+  DirectoryReader file(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(file.Next());
+  EXPECT_EQ(file.error(), ENOTDIR);
 }
 
 }  // namespace
