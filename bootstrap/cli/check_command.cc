@@ -8,10 +8,10 @@
 #include "bootstrap/check/gather.h"
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/supervised.h"
 #include "bootstrap/join/membership.h"
 #include "bootstrap/process/standard_streams.h"
 #include "bootstrap/resolve/resolve_report.h"
+#include "bootstrap/run/planner.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {
@@ -105,8 +105,8 @@ Result<int> Check(const SharedFlags& shared, const CheckFlags& flags, bool& repo
   const auto started = join::StartUp(environment, asked);
   if (!started) return Refused(environment, asked, started.error(), flags.json);
   reports = started->resolution.tuple.rank == 0;
-  WarnOfNoLauncher(environment, started->effective.config, started->resolution, "muster check",
-                   "-- muster check");
+  run::WarnOfNoLauncher(environment, started->effective.config, started->resolution, "muster check",
+                        "-- muster check");
   MUSTER_TRY(join::Membership membership,
              join::EnterGroup(environment, started->effective.config, asked, started->resolution, ForCheck));
   return CheckGroup(membership, *started, environment, flags, reports);

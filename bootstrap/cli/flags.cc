@@ -1,10 +1,8 @@
 #include "bootstrap/cli/flags.h"
 
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bootstrap/config/table.h"
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/process/standard_streams.h"
 #include "comm/log/log.h"
@@ -121,20 +119,6 @@ int ReportError(const Error& error, bool json) {
 
 int StatusOf(const Result<int>& result, bool json) {
   return result ? *result : ReportError(result.error(), json);
-}
-
-void ExportSettings(const join::StartOptions& asked, run::Variables& variables) {
-  if (asked.config_file) {
-    std::error_code error;
-    const std::filesystem::path file = std::filesystem::absolute(*asked.config_file, error);
-    variables["MUSTER_CONFIG"] = error ? *asked.config_file : file.string();
-  }
-  for (const std::string& set : asked.sets) {
-    const size_t equals = set.find('=');
-    const config::Key* key = config::FindKey(set.substr(0, equals));
-    if (key == nullptr || config::SectionOf(key->path) == "run") continue;
-    variables[config::VariableName(*key)] = set.substr(equals + 1);
-  }
 }
 
 }  // namespace muster::cli

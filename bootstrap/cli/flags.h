@@ -7,7 +7,6 @@
 
 #include "bootstrap/cli/help/manual.h"
 #include "bootstrap/join/startup.h"
-#include "bootstrap/run/program/program_environment.h"
 
 namespace muster::cli {
 
@@ -51,10 +50,5 @@ std::string ErrorAsJson(const Error& error);
 int ReportError(const Error& error, bool json = false);
 // The exit status of a command that gave `result`; reports its error.
 int StatusOf(const Result<int>& result, bool json = false);
-
-// For a program in a world of one, which has no supervisor's socket to request the configuration: --config
-// becomes MUSTER_CONFIG (an absolute path), --set KEY=VALUE the key's own variable, so that muster::Init
-// computes the same configuration. Not the keys of `run`, which only the supervisor uses.
-void ExportSettings(const join::StartOptions& asked, run::Variables& variables);
 
 }  // namespace muster::cli

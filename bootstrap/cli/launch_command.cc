@@ -7,7 +7,6 @@
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
 #include "bootstrap/cli/launch_hosts.h"
-#include "bootstrap/config/explain.h"
 #include "bootstrap/join/local_join.h"
 #include "bootstrap/join/rank_block.h"
 #include "bootstrap/process/standard_streams.h"
@@ -15,11 +14,11 @@
 #include "bootstrap/resources/mpi_program.h"
 #include "bootstrap/resources/ranks_per_node.h"
 #include "bootstrap/run/dry_run.h"
+#include "bootstrap/run/planner.h"
 #include "bootstrap/run/restarts.h"
 #include "bootstrap/run/supervisor.h"
 #include "bootstrap/store/master_port.h"
 #include "comm/base/parse_integer.h"
-#include "comm/base/version.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {
@@ -81,17 +80,16 @@ Status CheckNodes(const LaunchFlags& launch, const join::StartOptions& asked) {
 }
 
 Result<rendezvous::JoinRequest> MakeJoin(const Environment& environment, const config::Config& config,
-                                         const join::StartOptions& asked, const LaunchFlags& launch,
-                                         int ranks, const std::string& job) {
-  const join::RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
-  if (launch.nodes == 1) {
+                                         const join::StartOptions& asked, bool any_port,
+                                         const join::RankBlock& block, const std::string& job) {
+  if (block.nodes == 1) {
     rendezvous::JoinRequest request = join::MakeLocalJoin(environment, config, job);
     join::ExpandToBlock(block, request);
     return request;
   }
   MUSTER_TRY(rendezvous::JoinRequest request,
-             join::MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint, launch.any_port,
-                                   block.node, block.nodes, job));
+             join::MakeJoinOfNodes(environment, config, *asked.explicit_tuple.endpoint, any_port, block.node,
+                                   block.nodes, job));
   join::ExpandToBlock(block, request);
   return request;
 }
@@ -121,10 +119,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   MUSTER_TRY(const config::EffectiveConfig effective, join::LoadConfiguration(environment, asked));
   join::StartLog(effective);
   const config::Config& config = effective.config;
-  if (launch.command.empty() && config.run.command.empty()) {
-    return WithHint(Fail(Code::kUsage, "nothing to launch: no CMD, and the configuration has no run.command"),
-                    "muster launch -n N -- CMD ARGS...");
-  }
+  MUSTER_TRY(run::SupervisorPlan plan, run::BeginPlan(environment, effective, launch.command, "launch -n N"));
   if (!launch.host_file.empty()) return LaunchOnHosts(environment, asked, effective, launch);
   MUSTER_TRY(const int ranks,
              ParseRanksPerNode("-n", launch.ranks, [&] { return ProcessorsOfThisNode(environment.All()); }));
@@ -132,22 +127,14 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
     return WithHint(Fail(Code::kUsage, "--nnodes {} with {} ranks on each is too many", launch.nodes, ranks),
                     join::RankBlock::kTooMany);
   }
-  run::SupervisorPlan plan;
-  plan.config = config;
-  plan.configuration = config::ToYaml(effective, false);
-  plan.says_nccl_debug = effective.origins.at("nccl.debug") != "default";
-  plan.command = launch.command.empty() ? config.run.command : launch.command;
+  const join::RankBlock block{std::max(launch.node, 0), launch.nodes, ranks};
   WarnOfOthers(environment, config, launch, ranks);
   if (launch.node <= 0) WarnOfMpi(plan.command, environment.All(), ranks);
-  plan.environment = environment.All();
   plan.node = environment.process()->host_name;
-  plan.version = kVersion;
   plan.began = began;
   plan.job_key = fmt::format("launch:{}:0", launch.nodes > 1 ? ToString(*asked.explicit_tuple.endpoint)
                                                              : std::to_string(environment.process()->pid));
   SetLogSubject({{}, plan.node, plan.job_key, false});
-  // Ctrl-C and reading from the terminal belong to its foreground group.
-  plan.own_process_groups = !process::InTerminalForeground();
   plan.ends_programs = true;
   UniqueFd lifeline;
   if (launch.until_stdin_closes && !launch.dry_run) {
@@ -161,10 +148,10 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   }
   if (launch.dry_run) {
     plan.max_restarts = launch.max_restarts;
-    if (launch.nodes * ranks > 1) {
-      MUSTER_TRY(plan.join, MakeJoin(environment, config, asked, launch, ranks, plan.job_key));
+    if (block.world_size() > 1) {
+      MUSTER_TRY(plan.join, MakeJoin(environment, config, asked, launch.any_port, block, plan.job_key));
     } else {
-      ExportSettings(asked, plan.environment);
+      run::ExportSettings(asked, plan.environment);
     }
     MUSTER_CHECK(process::Print(launch.json ? run::DryRunJson(plan, "muster launch")
                                             : run::DryRunText(plan, "muster launch")));
@@ -172,11 +159,11 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
   }
   return run::RunWithRestarts(launch.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {
     run::SupervisorPlan next = plan;
-    if (launch.nodes * ranks == 1) {
-      ExportSettings(asked, next.environment);
+    if (block.world_size() == 1) {
+      run::ExportSettings(asked, next.environment);
       return next;
     }
-    MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch, ranks, plan.job_key));
+    MUSTER_TRY(next.join, MakeJoin(environment, config, asked, launch.any_port, block, plan.job_key));
     run::CountRestarts(restarts, launch.max_restarts, *next.join);
     MUSTER_TRY(next.store,
                store::ChooseMasterPort(config, asked.explicit_tuple.endpoint, launch.nodes == 1, *next.join));

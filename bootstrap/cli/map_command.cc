@@ -3,11 +3,11 @@
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/supervised.h"
 #include "bootstrap/config/text/quote.h"
 #include "bootstrap/map/map_plan.h"
 #include "bootstrap/map/map_run.h"
 #include "bootstrap/process/standard_streams.h"
+#include "bootstrap/run/planner.h"
 #include "comm/log/log.h"
 
 namespace muster::cli {
@@ -100,8 +100,8 @@ Result<int> Map(const SharedFlags& shared, const MapFlags& flags, bool& reports)
     return tl::unexpected<Error>(join::ReportStartFailure(environment, asked, started.error()).error);
   }
   reports = started->resolution.tuple.rank == 0;
-  WarnOfNoLauncher(environment, started->effective.config, started->resolution, "muster map ...",
-                   "-- muster map ...");
+  run::WarnOfNoLauncher(environment, started->effective.config, started->resolution, "muster map ...",
+                        "-- muster map ...");
   Result<map::MapPlan> plan = map::MakeMapPlan(started->effective, flags.command);
   if (!plan) {
     return tl::unexpected<Error>(

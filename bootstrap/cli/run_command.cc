@@ -3,7 +3,7 @@
 
 #include "bootstrap/cli/commands.h"
 #include "bootstrap/cli/flags.h"
-#include "bootstrap/cli/supervised.h"
+#include "bootstrap/run/planner.h"
 
 namespace muster::cli {
 namespace {
@@ -31,6 +31,11 @@ WORLD_SIZE is 1.)",
 srun sh -c 'muster once --per-node -- tar -C /tmp -xf data.tar && muster run -- python evaluate.py')",
 };
 
+Result<int> RunSupervised(const SharedFlags& flags, const run::Supervised& wanted) {
+  MUSTER_TRY(join::StartOptions asked, StartOptionsFrom(flags));
+  return run::RunSupervised(std::move(asked), wanted);
+}
+
 }  // namespace
 
 CommandText AddRunCommand(Options& options, Run& run) {
@@ -38,7 +43,7 @@ CommandText AddRunCommand(Options& options, Run& run) {
   AddOutputFlags(options, flags);
   AddLaunchFlags(options, flags);
   AddReportFlag(options, flags);
-  const auto wanted = std::make_shared<Supervised>();
+  const auto wanted = std::make_shared<run::Supervised>();
   options.Under(kProgram);
   options.Text(
       "--nproc-per-node", [wanted](const std::string& text) { wanted->ranks_per_node = text; },
@@ -53,7 +58,7 @@ CommandText AddRunCommand(Options& options, Run& run) {
 CommandText AddOnceCommand(Options& options, Run& run) {
   const auto flags = AddConfigFlags(options);
   AddLaunchFlags(options, flags);
-  const auto wanted = std::make_shared<Supervised>();
+  const auto wanted = std::make_shared<run::Supervised>();
   options.Under(kProgram);
   const auto per_node = std::make_shared<bool>(false);
   options.Flag("--per-node", *per_node, "run CMD in the first process of each node");

@@ -1,16 +1,16 @@
-#include "bootstrap/cli/flags.h"
+#include "bootstrap/run/planner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::cli {
+namespace muster::run {
 namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
 
 TEST(ExportSettings, TurnsFlagsIntoVariables) {
-  run::Variables variables = {{"MUSTER_BACKEND", "socket"}, {"HOME", "/h"}};
+  Variables variables = {{"MUSTER_BACKEND", "socket"}, {"HOME", "/h"}};
   join::StartOptions asked;
   asked.config_file = "/etc/eval.yaml";
   asked.sets = {"backend=nccl", "timeouts.collective=1h", "timeouts.collective=2h"};
@@ -21,7 +21,7 @@ TEST(ExportSettings, TurnsFlagsIntoVariables) {
 }
 
 TEST(ExportSettings, NamesTheFileSoThatItIsFoundFromElsewhere) {
-  run::Variables variables;
+  Variables variables;
   join::StartOptions asked;
   asked.config_file = "eval.yaml";
   ExportSettings(asked, variables);
@@ -29,7 +29,7 @@ TEST(ExportSettings, NamesTheFileSoThatItIsFoundFromElsewhere) {
 }
 
 TEST(ExportSettings, KeepsWhatIsTheSupervisors) {
-  run::Variables variables;
+  Variables variables;
   join::StartOptions asked;
   asked.sets = {"run.report=run.html", "run.label=true"};
   ExportSettings(asked, variables);
@@ -37,4 +37,4 @@ TEST(ExportSettings, KeepsWhatIsTheSupervisors) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::run

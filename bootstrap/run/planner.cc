@@ -1,12 +1,13 @@
-#include "bootstrap/cli/supervised.h"
+#include "bootstrap/run/planner.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
-#include "bootstrap/cli/flags.h"
 #include "bootstrap/config/explain.h"
+#include "bootstrap/config/table.h"
 #include "bootstrap/join/local_join.h"
 #include "bootstrap/join/rank_block.h"
 #include "bootstrap/process/exec_child.h"
@@ -23,16 +24,8 @@
 #include "comm/log/log.h"
 #include "comm/rendezvous/join/endpoint_store_choice.h"
 
-namespace muster::cli {
+namespace muster::run {
 namespace {
-
-Result<std::vector<std::string>> CommandOf(const config::Config& config,
-                                           const std::vector<std::string>& given) {
-  if (!given.empty()) return given;
-  if (!config.run.command.empty()) return config.run.command;
-  return WithHint(Fail(Code::kUsage, "nothing to run: no CMD, and the configuration has no run.command"),
-                  "muster run -- CMD ARGS...");
-}
 
 // If one task of each node starts the ranks of that node, several tasks would start them several times.
 Result<join::RankBlock> BlockOf(const RankTuple& tuple, int ranks) {
@@ -58,7 +51,7 @@ bool HasSrun(const Environment& environment) {
 
 class Planner {
  public:
-  Planner(const SharedFlags& flags, const Supervised& wanted) : flags_(flags), wanted_(wanted) {}
+  Planner(join::StartOptions asked, const Supervised& wanted) : wanted_(wanted), asked_(std::move(asked)) {}
 
   // The launcher learns of the end last: until then processes start and exit as expected.
   Result<int> Run() {
@@ -69,8 +62,7 @@ class Planner {
 
  private:
   Result<int> RunAll() {
-    MUSTER_TRY(asked_, StartOptionsFrom(flags_));
-    asked_.command = wanted_.who == run::WhoRuns::kEveryRank ? "muster run" : "muster once";
+    asked_.command = wanted_.who == WhoRuns::kEveryRank ? "muster run" : "muster once";
     asked_.stands_for_node = wanted_.ranks_per_node.has_value();
     if (wanted_.ranks_per_node)
       ranks_of_node_ = ParseRanksPerNode("--nproc-per-node", *wanted_.ranks_per_node,
@@ -86,17 +78,16 @@ class Planner {
     Warn();
     const std::string node = resolution_.tuple.node.value_or(environment_.process()->host_name);
     std::optional<rendezvous::ReportedRefusal> refused;
-    Result<int> status =
-        run::RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<run::SupervisorPlan> {
-          Result<run::SupervisorPlan> plan = Plan(node, restarts);
-          // A restarted group uses another key; a path that failed before may work again.
-          if (!plan && restarts == 0) {
-            refused = Refused(plan.error());
-            return plan;
-          }
-          SetLogSubject({Block().first_rank(), node, resolution_.tuple.job.key, true, Block().ranks});
-          return plan;
-        });
+    Result<int> status = RunWithRestarts(wanted_.max_restarts, [&](int restarts) -> Result<SupervisorPlan> {
+      Result<SupervisorPlan> plan = Plan(node, restarts);
+      // A restarted group uses another key; a path that failed before may work again.
+      if (!plan && restarts == 0) {
+        refused = Refused(plan.error());
+        return plan;
+      }
+      SetLogSubject({Block().first_rank(), node, resolution_.tuple.job.key, true, Block().ranks});
+      return plan;
+    });
     return refused ? End(*refused) : status;
   }
 
@@ -107,11 +98,10 @@ class Planner {
     MUSTER_CHECK(CountRanks());
     if (resolution_.tuple.rank != 0) return 0;
     Warn();
-    MUSTER_TRY(const run::SupervisorPlan plan,
+    MUSTER_TRY(const SupervisorPlan plan,
                Plan(resolution_.tuple.node.value_or(environment_.process()->host_name), 0));
     const std::string& launcher = resolution_.tuple.launcher;
-    MUSTER_CHECK(
-        process::Print(wanted_.json ? run::DryRunJson(plan, launcher) : run::DryRunText(plan, launcher)));
+    MUSTER_CHECK(process::Print(wanted_.json ? DryRunJson(plan, launcher) : DryRunText(plan, launcher)));
     return 0;
   }
 
@@ -138,7 +128,7 @@ class Planner {
   // Of what works but is seldom meant. Once for all ranks.
   void Warn() const {
     const RankTuple& tuple = resolution_.tuple;
-    if (tuple.rank != 0 || wanted_.who != run::WhoRuns::kEveryRank) return;
+    if (tuple.rank != 0 || wanted_.who != WhoRuns::kEveryRank) return;
     const auto& command = wanted_.command.empty() ? effective_.config.run.command : wanted_.command;
     if (command.empty()) return;
     WarnOfMpi(command, environment_.All(), Block().ranks);
@@ -150,21 +140,13 @@ class Planner {
     return block_.value_or(join::RankBlock{resolution_.tuple.rank, resolution_.tuple.world_size, 1});
   }
 
-  Result<run::SupervisorPlan> Plan(const std::string& node, int restarts) {
-    const config::Config& config = effective_.config;
-    run::SupervisorPlan plan;
-    plan.config = config;
-    plan.configuration = config::ToYaml(effective_, false);
-    plan.says_nccl_debug = effective_.origins.at("nccl.debug") != "default";
-    MUSTER_TRY(plan.command, CommandOf(config, wanted_.command));
-    MUSTER_CHECK(run::CheckExtraVariables(config.run.env));
-    plan.environment = environment_.All();
+  Result<SupervisorPlan> Plan(const std::string& node, int restarts) {
+    MUSTER_TRY(SupervisorPlan plan, BeginPlan(environment_, effective_, wanted_.command, "run"));
+    MUSTER_CHECK(CheckExtraVariables(plan.config.run.env));
     plan.node = node;
     plan.job_key = resolution_.tuple.job.key;
     plan.job_restart = resolution_.tuple.job.restart;
-    plan.version = kVersion;
     plan.began = began_;
-    plan.own_process_groups = !process::InTerminalForeground();
     plan.ends_programs = resolve::HasRole(resolution_.tuple.launcher, resolve::LauncherRole::kAlone);
     plan.who = wanted_.who;
     if (Block().world_size() == 1) {
@@ -173,7 +155,7 @@ class Planner {
     }
     MUSTER_TRY(plan.join, Join());
     if (block_) join::ExpandToBlock(*block_, *plan.join);
-    run::CountRestarts(restarts, wanted_.max_restarts, *plan.join);
+    CountRestarts(restarts, wanted_.max_restarts, *plan.join);
     plan.max_restarts = wanted_.max_restarts;
     if (wanted_.dry_run) return plan;
     MUSTER_TRY(plan.store, Port(*plan.join));
@@ -182,7 +164,7 @@ class Planner {
 
   // Rank 0's; the roster carries it to every rank.
   Result<std::shared_ptr<store::StorePort>> Port(rendezvous::JoinRequest& request) const {
-    if (wanted_.who != run::WhoRuns::kEveryRank) return nullptr;
+    if (wanted_.who != WhoRuns::kEveryRank) return nullptr;
     const RankTuple& tuple = resolution_.tuple;
     const config::Config& config = effective_.config;
     const auto& said = asked_.explicit_tuple.endpoint;
@@ -205,7 +187,6 @@ class Planner {
     return request;
   }
 
-  const SharedFlags& flags_;
   const Supervised& wanted_;
   const Clock::time_point began_ = Clock::now();
   const Environment environment_ = Environment::OfThisProcess();
@@ -219,6 +200,40 @@ class Planner {
 
 }  // namespace
 
+Result<SupervisorPlan> BeginPlan(const Environment& environment, const config::EffectiveConfig& effective,
+                                 const std::vector<std::string>& given, std::string_view usage) {
+  const config::Config& config = effective.config;
+  if (given.empty() && config.run.command.empty()) {
+    return WithHint(Fail(Code::kUsage, "nothing to {}: no CMD, and the configuration has no run.command",
+                         usage.substr(0, usage.find(' '))),
+                    fmt::format("muster {} -- CMD ARGS...", usage));
+  }
+  SupervisorPlan plan;
+  plan.config = config;
+  plan.configuration = config::ToYaml(effective, false);
+  plan.says_nccl_debug = effective.origins.at("nccl.debug") != "default";
+  plan.command = given.empty() ? config.run.command : given;
+  plan.environment = environment.All();
+  plan.version = kVersion;
+  // Ctrl-C and reading from the terminal belong to its foreground group.
+  plan.own_process_groups = !process::InTerminalForeground();
+  return plan;
+}
+
+void ExportSettings(const join::StartOptions& asked, Variables& variables) {
+  if (asked.config_file) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::absolute(*asked.config_file, error);
+    variables["MUSTER_CONFIG"] = error ? *asked.config_file : file.string();
+  }
+  for (const std::string& set : asked.sets) {
+    const size_t equals = set.find('=');
+    const config::Key* key = config::FindKey(set.substr(0, equals));
+    if (key == nullptr || config::SectionOf(key->path) == "run") continue;
+    variables[config::VariableName(*key)] = set.substr(equals + 1);
+  }
+}
+
 void WarnOfNoLauncher(const Environment& environment, const config::Config& config,
                       const resolve::Resolution& resolution, std::string_view in_job,
                       std::string_view launched) {
@@ -231,8 +246,8 @@ void WarnOfNoLauncher(const Environment& environment, const config::Config& conf
       in_job, launched);
 }
 
-Result<int> RunSupervised(const SharedFlags& flags, const Supervised& asked_to_run) {
-  return Planner(flags, asked_to_run).Run();
+Result<int> RunSupervised(join::StartOptions asked, const Supervised& wanted) {
+  return Planner(std::move(asked), wanted).Run();
 }
 
-}  // namespace muster::cli
+}  // namespace muster::run
