@@ -83,7 +83,7 @@ void ProgramEnder::PassOn(const process::SignalEvent& event) {
   // A second SIGTERM means "immediately" to many programs.
   if (event.number == SIGTERM && kill_timer_) {
     // It has come late, and decides from now on.
-    if (verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender) {
+    if (HowRestEnds(*verdict_.failure(), verdict_.request(), Clock::now()) == RestEnds::kBySender) {
       kill_timer_->Cancel();
       EndRest();
     }
@@ -137,12 +137,13 @@ void ProgramEnder::ReportWaiting() {
 void ProgramEnder::EndRest() {
   const Clock::time_point now = Clock::now();
   rest_timer_.Cancel();
-  switch (verdict_.HowRestEnds(now)) {
+  switch (HowRestEnds(*verdict_.failure(), verdict_.request(), now)) {
     case RestEnds::kNow:
       return EndAll();
     case RestEnds::kSoon:
       rest_timer_ = loop_.After(kSignalWithin, [this] {
-        verdict_.HowRestEnds(Clock::now()) == RestEnds::kBySender ? EndRest() : EndAll();
+        HowRestEnds(*verdict_.failure(), verdict_.request(), Clock::now()) == RestEnds::kBySender ? EndRest()
+                                                                                                  : EndAll();
       });
       return;
     case RestEnds::kAfterGrace:
@@ -150,7 +151,9 @@ void ProgramEnder::EndRest() {
       return;
     case RestEnds::kBySender:
       // Beyond that moment.
-      rest_timer_ = loop_.After(verdict_.SenderEndsWithin(now) + kSignalWithin, [this] { EndRest(); });
+      rest_timer_ =
+          loop_.After(SenderEndsWithin(*verdict_.failure(), verdict_.request(), now) + kSignalWithin,
+                      [this] { EndRest(); });
       return;
   }
 }

@@ -76,7 +76,7 @@ Result<int> RunWithRestarts(int most, const std::function<Result<SupervisorPlan>
     MUSTER_TRY(const int status, supervisor.Run());
     signals = supervisor.kept_signals();
     const RunVerdict& verdict = supervisor.verdict();
-    if (restarts == most || !verdict.MayStartAgain()) return status;
+    if (restarts == most || !MayStartAgain(verdict.failure())) return status;
     // The group's failure does not name this request: other supervisors start again, and would wait.
     if (const auto failure = EndAsRequested(verdict.place(), verdict.request(), Clock::now())) {
       if (!IsAlone(*first)) MUSTER_CHECK(ReportToRestartedGroup(*first, restarts + 1, *failure));

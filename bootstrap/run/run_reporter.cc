@@ -120,7 +120,7 @@ void RunReporter::Conclude(const std::function<bool(int)>& has_left, std::vector
   // For one program of all ranks its own output and the line of its failure are enough.
   if (!verdict_.place().is_root || plan_.who != WhoRuns::kEveryRank) return;
   const report::RunRecord record = recorder_.Finish(*verdict_.status(), has_left, std::move(maps));
-  if (verdict_.LogsSummary(Clock::now())) {
+  if (LogsSummary(verdict_.facts(), verdict_.failure(), verdict_.request(), Clock::now())) {
     LogLine(LogLevel::kError, "summary", report::SummaryFields(record), report::SummaryText(record));
   }
   LogEvent(MilestoneLevel(), "ended", {{"exit_status", record.exit_status}, {"seconds", record.ended}},
@@ -146,7 +146,7 @@ void RunReporter::WriteReport(process::SignalRelay& relay,
   net::ThreadWorker worker((*loop)->mailbox());
   worker.Run([job] { job->written = report::WriteReport(job->path, job->record, job->version); },
              [&] { done = true; });
-  const Duration within = verdict_.waits_end() ? kAfterSignal : kReportWithin;
+  const Duration within = verdict_.noted().waits_end ? kAfterSignal : kReportWithin;
   (*loop)->After(within, [&] { late = "within " + FormatDuration(within); });
   const Status watched = (*loop)->Watch(relay.fd(), EPOLLIN, [&](uint32_t) {
     while (const auto event = relay.Next()) {

@@ -166,9 +166,9 @@ void Supervisor::ConnectGroup(rendezvous::Joined joined) {
   ender_->Connect(*plane_);
 }
 
-std::function<void()> Supervisor::Noted(void (RunVerdict::*fact)()) {
+std::function<void()> Supervisor::Noted(bool EndFacts::*fact) {
   return [this, fact] {
-    (verdict_.*fact)();
+    verdict_.noted().*fact = true;
     CheckDone();
   };
 }
@@ -176,11 +176,12 @@ std::function<void()> Supervisor::Noted(void (RunVerdict::*fact)()) {
 rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
   rendezvous::ControlPlane::Events events;
   events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
-  events.on_all_know = Noted(&RunVerdict::AllKnow);
-  events.on_released = Noted(&RunVerdict::Released);
-  events.on_ends_reported = Noted(&RunVerdict::EndsReported);
+  events.on_all_know = Noted(&EndFacts::all_know);
+  events.on_released = Noted(&EndFacts::released);
+  events.on_ends_reported = Noted(&EndFacts::ends_received);
   events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) {
-    if (const RunSteps steps = verdict_.Gathered(whole.name); !steps.empty()) return Do(steps);
+    const RunSteps steps = AfterExchange(verdict_.facts(), verdict_.place().is_root, whole.name);
+    if (!steps.empty()) return Do(steps);
     recorder_.Initialized();
     server_->Publish(whole);
   };
@@ -242,7 +243,7 @@ void Supervisor::OpenFiles() {
     auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
     if (failure) return Report(*std::move(failure));
     for (const int number : std::exchange(plan_.signals, {})) programs_->Signal(number);
-    if (programs_->empty()) Do(verdict_.ProgramsDone());
+    if (programs_->empty()) Do(AfterPrograms(verdict_.facts(), verdict_.place()));
   });
 }
 
@@ -270,27 +271,30 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kCheckFiles:
       return CheckFiles();
     case RunStep::kAwaitAllKnow:
-      loop_->After(kAllKnowWithin, Noted(&RunVerdict::AllKnow));
+      loop_->After(kAllKnowWithin, Noted(&EndFacts::all_know));
       return;
     case RunStep::kSendEnds:
-      return plane_->FinishEnds(recorder_.own_ends(), verdict_.OthersEndWithin(Clock::now()));
+      return plane_->FinishEnds(
+          recorder_.own_ends(),
+          OthersEndWithin(*verdict_.failure(), verdict_.request(), verdict_.facts().grace,
+                          verdict_.place().is_root, Clock::now()));
     case RunStep::kFinishSoon:
       loop_->After(kFinishSoon, [this] { verdict_.Finish(); });
       return;
     case RunStep::kAwaitLeftBehind:
-      loop_->After(kLeftBehindWithin, Noted(&RunVerdict::LeftBehindOver));
+      loop_->After(kLeftBehindWithin, Noted(&EndFacts::left_behind_over));
       return;
     case RunStep::kAwaitOutput:
       return AwaitOutput();
     case RunStep::kGiveUpOutput:
       return GiveUpOutput(*verdict_.request().Explains(Clock::now()));
     case RunStep::kLimitOutput:
-      loop_->After(verdict_.ReaderWithin(), [this, signal = *verdict_.EndingSignal()] {
+      loop_->After(ReaderWithin(verdict_.facts().grace), [this, signal = *verdict_.EndingSignal()] {
         if (!verdict_.status()) GiveUpOutput(signal);
       });
       return;
     case RunStep::kFinish:
-      if (reporter_.NoteLoss(programs_->losses().failure())) verdict_.OutputLost();
+      if (reporter_.NoteLoss(programs_->losses().failure())) verdict_.noted().output_lost = true;
       return verdict_.Finish();
   }
 }
@@ -300,7 +304,7 @@ void Supervisor::Do(RunStep step) {
 void Supervisor::AwaitOutput() {
   programs_->StopReading();
   if (!verdict_.failure()) return;
-  const Duration limit = verdict_.ReaderWithin();
+  const Duration limit = ReaderWithin(verdict_.facts().grace);
   reader_until_ = Deadline::After(limit);
   loop_->After(limit, [this, limit] {
     programs_->GiveUpOutput(fmt::format("its reader did not take them within {}", FormatDuration(limit)));
@@ -311,13 +315,14 @@ void Supervisor::AwaitOutput() {
 // A signal ends the wait for a reader, and changes no status; no restart follows it.
 void Supervisor::WriteLastLines() {
   const auto reader_left = reader_until_ ? std::optional(reader_until_->Remaining()) : std::nullopt;
-  const Deadline until = Deadline::After(verdict_.LastLinesWithin(reader_left));
+  const Deadline until =
+      Deadline::After(LastLinesWithin(verdict_.facts().grace, reader_left, verdict_.noted().waits_end));
   do {
     const Deadline part = until.EarlierOf(Deadline::After(kNoticeSignalsWithin));
     FlushLog(part);
     if (!part.Expired()) return;
     while (const auto event = relay_->Next()) SignalledAtEnd(*event);
-  } while (!verdict_.waits_end() && !until.Expired());
+  } while (!verdict_.noted().waits_end && !until.Expired());
 }
 
 // The reader of standard error has read: it may take lines of the log that were kept.
@@ -328,7 +333,7 @@ void Supervisor::OnOutputIdle() {
 }
 
 void Supervisor::GiveUpOutput(int signal) {
-  verdict_.EndWaits();
+  verdict_.noted().waits_end = true;
   programs_->GiveUpOutput(
       fmt::format("its reader had not taken them before {}", process::SignalName(signal)));
   verdict_.failure() ? verdict_.Finish() : verdict_.Finish(128 + signal);
@@ -382,7 +387,7 @@ void Supervisor::Report(const rendezvous::Failure& failure) {
   }
   verdict_.Reported();
   if (plane_) return plane_->Fail(failure);
-  verdict_.AllKnow();
+  verdict_.noted().all_know = true;
   OnFailure(failure);
 }
 
@@ -446,7 +451,7 @@ void Supervisor::OnStop(const process::SignalEvent& event) {
 void Supervisor::OnSignalBeforePrograms(int number) {
   // The joiner waits only to send its failure to other ranks.
   if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr) {
-    verdict_.EndWaits();
+    verdict_.noted().waits_end = true;
     return OnNotFormed(*failure);
   }
   reporter_.Interrupted(number, joiner_.get());

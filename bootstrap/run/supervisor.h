@@ -57,7 +57,7 @@ class Supervisor {
   void OnNotFormed(const rendezvous::Failure& failure);
   void OnJoined(rendezvous::Joined joined);
   void ConnectGroup(rendezvous::Joined joined);
-  std::function<void()> Noted(void (RunVerdict::*fact)());
+  std::function<void()> Noted(bool EndFacts::*fact);
   rendezvous::ControlPlane::Events EventsOfGroup();
   Status ServePrograms();
   void StartPrograms();

@@ -23,7 +23,7 @@ TEST(LeftBehind, ProcessesAreAwaitedWhenAGoodRunIsOver) {
   RunVerdict verdict = OfAGoodRun();
   EXPECT_FALSE(verdict.MayAwaitLeftBehind());
   EXPECT_EQ(verdict.Next(true, true, true), RunSteps{});
-  verdict.Released();
+  verdict.noted().released = true;
   EXPECT_TRUE(verdict.MayAwaitLeftBehind());
   EXPECT_EQ(verdict.Next(true, true, true), RunSteps{RunStep::kAwaitLeftBehind});
   EXPECT_EQ(verdict.Next(true, false, true), RunSteps{});
@@ -35,16 +35,16 @@ TEST(LeftBehind, ProcessesAreAwaitedWhenAGoodRunIsOver) {
 
 TEST(LeftBehind, ProcessesThatDoNotEndAreNotAwaitedAnyLonger) {
   RunVerdict verdict = OfAGoodRun();
-  verdict.Released();
+  verdict.noted().released = true;
   EXPECT_EQ(verdict.Next(true, true, true), RunSteps{RunStep::kAwaitLeftBehind});
-  verdict.LeftBehindOver();
+  verdict.noted().left_behind_over = true;
   EXPECT_EQ(verdict.Next(true, true, true), RunSteps{RunStep::kFinish});
 }
 
 // The group has released this process: its failure would reach no other.
 TEST(LeftBehind, ASignalEndsTheWait) {
   RunVerdict verdict = OfAGoodRun();
-  verdict.Released();
+  verdict.noted().released = true;
   EXPECT_EQ(verdict.Next(true, true, true), RunSteps{RunStep::kAwaitLeftBehind});
   EXPECT_EQ(verdict.SignalledAfterPrograms(SIGTERM, kStart + std::chrono::hours(1)), RunSteps{});
   EXPECT_EQ(verdict.Next(true, true, true), RunSteps{RunStep::kFinish});
@@ -54,7 +54,7 @@ TEST(LeftBehind, ProcessesOfAFailedRunAreNotAwaited) {
   RunVerdict verdict(RunFacts{});
   verdict.ProgramEnded({0, {1, 0}}, true, kStart);
   verdict.Failed({{Code::kPeerLost, "rank failed", ""}, 0, 1, ""});
-  verdict.AllKnow();
+  verdict.noted().all_know = true;
   EXPECT_FALSE(verdict.MayAwaitLeftBehind());
   EXPECT_EQ(verdict.Next(true, true, true), RunSteps{RunStep::kFinish});
 }

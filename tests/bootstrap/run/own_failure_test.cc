@@ -31,7 +31,7 @@ TEST(OwnFailure, AProgramThatDropsOutOfItsGroupFails) {
   EXPECT_EQ(failure.error.message, "rank 1 on n0 exited with 0 without leaving its group");
   EXPECT_EQ(failure.exit_status, -1);
   verdict.Failed(failure);
-  EXPECT_FALSE(verdict.MayStartAgain());
+  EXPECT_FALSE(MayStartAgain(verdict.failure()));
 }
 
 // The rank's program is a shell, which goes on.
@@ -60,7 +60,7 @@ TEST(OwnFailure, AProgramThatDropsOutBecauseOfASignalIsNoFailureOfItsOwn) {
     EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
     EXPECT_TRUE(failure.as_requested);
     ASSERT_TRUE(verdict.Failed(failure));
-    EXPECT_EQ(verdict.HowRestEnds(now), RestEnds::kBySender);
+    EXPECT_EQ(HowRestEnds(failure, verdict.request(), now), RestEnds::kBySender);
     EXPECT_FALSE(
         FailureOfLost(verdict.place(), verdict.request(), 2, exited, kStart + minutes(3)).as_requested);
   }
