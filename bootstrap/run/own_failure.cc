@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "bootstrap/report/run_recorder.h"
@@ -100,6 +101,44 @@ std::optional<Error> EndAsRequested(const RunPlace& place, const process::EndReq
   const std::optional<int> signal = request.Explains(now);
   if (!signal) return std::nullopt;
   return Error{Code::kPeerLost, process::DescribeRequest(*signal, place.Describe(place.own_ranks.front()))};
+}
+
+std::vector<int> OwnFailures::LostRanks() const {
+  std::vector<int> ranks = lost_;
+  std::erase_if(ranks, [this](int rank) { return IsExcused(rank); });
+  return ranks;
+}
+
+OwnFailures::Next OwnFailures::Ended(const EndedProgram& program, bool group_failed, bool explained) {
+  const bool may_report = !group_failed && !reported_;
+  // Its connections had closed before.
+  if (IsExcused(program.rank)) return may_report ? Next::kDone : Next::kNothing;
+  const bool failed = !program.exit.ok() || std::ranges::count(lost_, program.rank) > 0;
+  const std::vector<int> lost = LostRanks();
+  // That program's exit is awaited.
+  const bool another_before = !lost.empty() && lost.front() != program.rank;
+  // A leave message after a reported failure would let this process go with 0.
+  if (!may_report || (failed && !explained && another_before)) {
+    if (failed && !group_failed) meanwhile_.push_back(program);
+    return Next::kNothing;
+  }
+  if (!failed) return Next::kDone;
+  reported_ = true;
+  first_ = program;
+  // A signal to a whole step or terminal reaches the program and its supervisor in either order.
+  const bool may_be_asked = !explained && process::AsksToEnd(program.exit.ShellStatus() - 128);
+  return may_be_asked ? Next::kReportSoon : Next::kReport;
+}
+
+OwnFailures::Next OwnFailures::Excuse(int rank) {
+  if (!excused_.insert(rank).second) return Next::kNothing;
+  reported_ = false;
+  first_.reset();
+  std::erase_if(meanwhile_, [this](const EndedProgram& program) { return IsExcused(program.rank); });
+  if (meanwhile_.empty()) return Next::kDone;
+  reported_ = true;
+  first_ = meanwhile_.front();
+  return Next::kReport;
 }
 
 }  // namespace muster::run

@@ -1,11 +1,14 @@
-// The failures that a supervisor reports, and the status that follows from a failure. Pure.
+// The failures that a supervisor reports, and the status that follows from a failure. Pure. OwnFailures: which of them it
+// reports, a value.
 #pragma once
 
 #include <sys/types.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bootstrap/process/child.h"
 #include "bootstrap/process/end_request.h"
@@ -53,5 +56,34 @@ int StatusOf(const rendezvous::Failure& failure);
 // This process received a request to end.
 std::optional<Error> EndAsRequested(const RunPlace& place, const process::EndRequest& request,
                                     Clock::time_point now);
+
+// One failure of this process is reported to its group: the first, except of a rank that is excused, and not before that
+// of a program that dropped out earlier.
+class OwnFailures {
+ public:
+  enum class Next : uint8_t { kNothing, kDone, kReport, kReportSoon };
+
+  // The program of this rank closed its connections without leaving the group.
+  void Lost(int rank) { lost_.push_back(rank); }
+  // Those that are not excused.
+  std::vector<int> LostRanks() const;
+  // kDone: it ended well, or its end is excused. `explained`: by a request to end.
+  Next Ended(const EndedProgram& program, bool group_failed, bool explained);
+  // The program of this rank failed while a map was at work, which goes on without it. kNothing: excused before.
+  Next Excuse(int rank);
+  bool IsExcused(int rank) const { return excused_.contains(rank); }
+  // A failure is on its way to the root, or follows within 200 ms.
+  void Reported() { reported_ = true; }
+  bool reported() const { return reported_; }
+  // The first that failed or exited without leaving its group.
+  const std::optional<EndedProgram>& first() const { return first_; }
+
+ private:
+  std::vector<int> lost_;
+  std::set<int> excused_;
+  std::vector<EndedProgram> meanwhile_;  // failed while an earlier failure is on its way, or is due
+  std::optional<EndedProgram> first_;
+  bool reported_ = false;
+};
 
 }  // namespace muster::run

@@ -24,48 +24,26 @@ bool RunVerdict::Failed(const rendezvous::Failure& failure) {
 
 RunSteps RunVerdict::ProgramEnded(const EndedProgram& program, bool all_ended, Clock::time_point now) {
   ended_at_ = now;
-  // Its connections had closed before.
-  if (excused_.contains(program.rank))
-    return all_ended && may_report() ? AfterPrograms(facts_, place_) : RunSteps{};
-  const process::ChildExit& exit = program.exit;
-  const bool failed = !exit.ok() || std::ranges::count(lost_, program.rank) > 0;
-  // A leave message after a reported failure would let this process go with 0.
-  if (!may_report() || (failed && !request_.Explains(now) && AnotherFailedBefore(program.rank))) {
-    if (failed && !failure_) failed_meanwhile_.push_back(program);
-    return {};
+  switch (own_.Ended(program, failure_.has_value(), request_.Explains(now).has_value())) {
+    case OwnFailures::Next::kNothing:
+      return {};
+    case OwnFailures::Next::kDone:
+      return all_ended ? AfterPrograms(facts_, place_) : RunSteps{};
+    case OwnFailures::Next::kReport:
+      return {RunStep::kReport};
+    case OwnFailures::Next::kReportSoon:
+      return {RunStep::kReportSoon};
   }
-  if (!failed) return all_ended ? AfterPrograms(facts_, place_) : RunSteps{};
-  reported_ = true;
-  failed_program_ = program;
-  // A signal to a whole step or terminal reaches the program and its supervisor in either order.
-  const bool may_be_asked = !request_.Explains(now) && process::AsksToEnd(exit.ShellStatus() - 128);
-  return {may_be_asked ? RunStep::kReportSoon : RunStep::kReport};
-}
-
-bool RunVerdict::AnotherFailedBefore(int rank) const {
-  const std::vector<int> lost = LostRanks();
-  return !lost.empty() && lost.front() != rank;
-}
-
-std::vector<int> RunVerdict::LostRanks() const {
-  std::vector<int> ranks = lost_;
-  std::erase_if(ranks, [this](int rank) { return IsExcused(rank); });
-  return ranks;
+  return {};
 }
 
 RunSteps RunVerdict::Excuse(int rank, bool all_ended) {
-  if (!excused_.insert(rank).second) return {};
-  reported_ = false;
-  failed_program_.reset();
-  std::erase_if(failed_meanwhile_, [this](const EndedProgram& program) { return IsExcused(program.rank); });
-  if (failed_meanwhile_.empty()) {
-    if (all_ended) return AfterPrograms(facts_, place_);
-    // The wait for them may have ended while this failure was on its way.
-    return LostRanks().empty() ? RunSteps{} : RunSteps{RunStep::kAwaitLost};
-  }
-  reported_ = true;
-  failed_program_ = failed_meanwhile_.front();
-  return {RunStep::kReport};
+  const OwnFailures::Next next = own_.Excuse(rank);
+  if (next == OwnFailures::Next::kReport) return {RunStep::kReport};
+  if (next == OwnFailures::Next::kNothing) return {};
+  if (all_ended) return AfterPrograms(facts_, place_);
+  // The wait for them may have ended while this failure was on its way.
+  return own_.LostRanks().empty() ? RunSteps{} : RunSteps{RunStep::kAwaitLost};
 }
 
 RunSteps RunVerdict::SignalledAfterPrograms(int number, Clock::time_point now) {
@@ -105,7 +83,7 @@ RunSteps RunVerdict::FilesFound() {
 RunSteps RunVerdict::Next(bool all_ended, bool written, bool left_behind) {
   if (status_) return {};
   const EndStage stage =
-      StageOf(facts_, noted_, {all_ended, written, left_behind, failure_.has_value(), reported_});
+      StageOf(facts_, noted_, {all_ended, written, left_behind, failure_.has_value(), own_.reported()});
   if (!failure_ && stage > EndStage::kLeftBehind) noted_.left_behind_over = true;
   if (!begun_.insert(stage).second) return {};
   return StepsOf(stage, noted_.waits_end, EndingSignal().has_value());

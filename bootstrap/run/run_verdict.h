@@ -25,14 +25,8 @@ class RunVerdict {
   void BecomeRoot() { place_.is_root = true; }
   EndFacts& noted() { return noted_; }
   const EndFacts& noted() const { return noted_; }
-  void Lost(int rank) { lost_.push_back(rank); }
-  // Those that are not excused.
-  std::vector<int> LostRanks() const;
-  // The program of this rank failed while a map was at work, which goes on without it.
-  RunSteps Excuse(int rank, bool all_ended);
-  bool IsExcused(int rank) const { return excused_.contains(rank); }
-  // A failure of this process is on its way to the root, or follows within 200 ms.
-  void Reported() { reported_ = true; }
+  OwnFailures& own() { return own_; }
+  const OwnFailures& own() const { return own_; }
   // The group's failure. False: not the first.
   bool Failed(const rendezvous::Failure& failure);
   // The first call counts. Without a status: the failure's, or 0; 71 if output was lost.
@@ -42,6 +36,8 @@ class RunVerdict {
     Finish(failure_ ? StatusOf(*failure_) : without_failure);
   }
   RunSteps ProgramEnded(const EndedProgram& program, bool all_ended, Clock::time_point now);
+  // OwnFailures::Excuse.
+  RunSteps Excuse(int rank, bool all_ended);
   // SIGINT, HUP, QUIT or TERM, when no program of this process runs.
   RunSteps SignalledAfterPrograms(int number, Clock::time_point now);
   // Once there is a status: only the report and the last lines of the log are left. False: `signal` is no request to end.
@@ -64,26 +60,17 @@ class RunVerdict {
   const process::EndRequest& request() const { return request_; }
   const RunPlace& place() const { return place_; }
   const std::optional<rendezvous::Failure>& failure() const { return failure_; }
-  bool may_report() const { return !failure_ && !reported_; }
+  bool may_report() const { return !failure_ && !own_.reported(); }
   std::optional<int> status() const { return status_; }
-  // The first that failed or exited without leaving its group.
-  const std::optional<EndedProgram>& failed_program() const { return failed_program_; }
 
  private:
-  // Its program closed its connections; its exit is awaited.
-  bool AnotherFailedBefore(int rank) const;
-
   RunFacts facts_;
   RunPlace place_;
   process::EndRequest request_;
   Clock::time_point ended_at_{};  // the latest program
-  std::vector<int> lost_;         // ranks whose program closed its connections without leaving the group
-  std::set<int> excused_;
-  std::vector<EndedProgram> failed_meanwhile_;  // while an earlier failure is on its way, or is due
-  std::optional<EndedProgram> failed_program_;
+  OwnFailures own_;
   std::optional<rendezvous::Failure> failure_;
   std::optional<int> status_;
-  bool reported_ = false;
   EndFacts noted_;
   std::set<EndStage> begun_;
 };

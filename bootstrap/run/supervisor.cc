@@ -252,13 +252,13 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kReport:
       return ReportProgram();
     case RunStep::kReportSoon:
-      if (plane_) plane_->AwaitFailure(verdict_.failed_program()->rank, kSameSignalWithin);
+      if (plane_) plane_->AwaitFailure(verdict_.own().first()->rank, kSameSignalWithin);
       loop_->After(kSameSignalWithin, [this] { ReportProgram(); });
       return;
     case RunStep::kReportSignal:
       return Report(FailureOfSignal(verdict_.place(), verdict_.request(), Clock::now()));
     case RunStep::kAwaitLost:
-      for (const int rank : verdict_.LostRanks()) AwaitExitStatus(rank);
+      for (const int rank : verdict_.own().LostRanks()) AwaitExitStatus(rank);
       return;
     case RunStep::kSendExitReport:
       return plane_->SendExitReport(recorder_.own_ends());
@@ -358,8 +358,8 @@ void Supervisor::CheckFiles() {
 
 void Supervisor::ReportProgram() {
   if (verdict_.failure()) return;
-  Report(FailureOfProgram(verdict_.place(), verdict_.request(), *verdict_.failed_program(),
-                          programs_->Find(verdict_.failed_program()->rank)->TailOfStderr(), Clock::now()));
+  Report(FailureOfProgram(verdict_.place(), verdict_.request(), *verdict_.own().first(),
+                          programs_->Find(verdict_.own().first()->rank)->TailOfStderr(), Clock::now()));
 }
 
 void Supervisor::AwaitExitStatus(int rank) {
@@ -375,17 +375,17 @@ void Supervisor::AwaitExitStatus(int rank) {
 // A map goes on without the rank.
 bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
   if (failure.as_requested && !TimeIsUp(failure)) return false;
-  if (verdict_.IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
+  if (verdict_.own().IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
   return plane_ && plane_->tolerates_losses() && programs_->Find(failure.rank) != nullptr;
 }
 
 void Supervisor::Report(const rendezvous::Failure& failure) {
   if (IsTolerated(failure)) {
-    if (!verdict_.IsExcused(failure.rank)) plane_->LoseProgram(failure);
+    if (!verdict_.own().IsExcused(failure.rank)) plane_->LoseProgram(failure);
     Do(verdict_.Excuse(failure.rank, programs_->all_ended()));
     return CheckDone();
   }
-  verdict_.Reported();
+  verdict_.own().Reported();
   if (plane_) return plane_->Fail(failure);
   verdict_.noted().all_know = true;
   OnFailure(failure);

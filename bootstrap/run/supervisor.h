@@ -80,7 +80,7 @@ class Supervisor {
   void ReportProgram();
   void OnProgramLost(int rank, pid_t process) {
     lost_processes_[rank] = process;
-    verdict_.Lost(rank);
+    verdict_.own().Lost(rank);
     AwaitExitStatus(rank);
   }
   void AwaitExitStatus(int rank);

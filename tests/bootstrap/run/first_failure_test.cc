@@ -39,44 +39,44 @@ RunVerdict VerdictOfNode() {
 // A program that writes a core dump ends long after its connections.
 TEST(FirstFailure, IsOfTheRankWhoseConnectionsClosedFirst) {
   RunVerdict verdict = VerdictOfNode();
-  verdict.Lost(1);
-  verdict.Lost(2);
+  verdict.own().Lost(1);
+  verdict.own().Lost(2);
   EXPECT_EQ(verdict.ProgramEnded({2, kExit1}, false, kStart), RunSteps{}) << "closed as well, but later";
   EXPECT_EQ(verdict.ProgramEnded({0, kExit1}, false, kStart), RunSteps{});
   EXPECT_TRUE(verdict.may_report());
   EXPECT_EQ(verdict.ProgramEnded({1, {0, SIGSEGV}}, true, kStart), RunSteps{RunStep::kReport});
-  EXPECT_EQ(verdict.failed_program()->rank, 1);
+  EXPECT_EQ(verdict.own().first()->rank, 1);
 }
 
 // Each program received the signal, and one closes its connections before it writes a checkpoint.
 TEST(FirstFailure, OnRequestIsOfTheRankThatExitsFirst) {
   RunVerdict verdict = VerdictOfNode();
   verdict.request().Take({SIGTERM, 1, false, false}, kStart);
-  verdict.Lost(1);
+  verdict.own().Lost(1);
   EXPECT_EQ(verdict.ProgramEnded({0, {0, SIGTERM}}, false, kStart), RunSteps{RunStep::kReport});
 }
 
 // The wait for its exit status was over while the failure of rank 1 was on its way.
 TEST(FirstFailure, OfARankThatIsLostIsAwaitedAgainOnceAnotherIsExcused) {
   RunVerdict verdict = VerdictOfNode();
-  verdict.Lost(1);
-  verdict.Lost(2);
+  verdict.own().Lost(1);
+  verdict.own().Lost(2);
   EXPECT_EQ(verdict.ProgramEnded({1, {0, SIGTERM}}, false, kStart), RunSteps{RunStep::kReportSoon});
   EXPECT_FALSE(verdict.may_report());
   EXPECT_EQ(verdict.Excuse(1, false), RunSteps{RunStep::kAwaitLost});
-  EXPECT_EQ(verdict.LostRanks(), std::vector<int>{2});
+  EXPECT_EQ(verdict.own().LostRanks(), std::vector<int>{2});
   EXPECT_TRUE(verdict.may_report());
   EXPECT_EQ(verdict.Excuse(2, false), RunSteps{});
-  EXPECT_EQ(verdict.LostRanks(), std::vector<int>{});
+  EXPECT_EQ(verdict.own().LostRanks(), std::vector<int>{});
 }
 
 // While a map is at work, which goes on without it.
 TEST(FirstFailure, IsNotOfAnExcusedRank) {
   RunVerdict verdict = VerdictOfNode();
-  verdict.Lost(1);
+  verdict.own().Lost(1);
   EXPECT_EQ(verdict.ProgramEnded({0, kExit1}, false, kStart), RunSteps{});
   EXPECT_EQ(verdict.Excuse(1, false), RunSteps{RunStep::kReport});
-  EXPECT_EQ(verdict.failed_program()->rank, 0);
+  EXPECT_EQ(verdict.own().first()->rank, 0);
 }
 
 pid_t Supervise(const rendezvous::JoinRequest& request, const std::string& program) {

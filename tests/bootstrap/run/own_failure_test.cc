@@ -14,7 +14,7 @@ TEST(OwnFailure, AProgramThatASignalEndedIsReportedWithThatSignal) {
   verdict.request().Take(Signal(SIGTERM), kStart);
   EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReport});
   const rendezvous::Failure failure =
-      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart);
+      FailureOfProgram(verdict.place(), verdict.request(), *verdict.own().first(), "", kStart);
   EXPECT_EQ(failure.error.message, "terminated: rank 2 on n1 received SIGTERM");
   EXPECT_EQ(failure.exit_status, 128 + SIGTERM);
   EXPECT_TRUE(failure.as_requested);
@@ -22,12 +22,12 @@ TEST(OwnFailure, AProgramThatASignalEndedIsReportedWithThatSignal) {
 
 TEST(OwnFailure, AProgramThatDropsOutOfItsGroupFails) {
   RunVerdict verdict = VerdictOf(1);
-  verdict.Lost(1);
+  verdict.own().Lost(1);
   EXPECT_EQ(FailureOfLost(verdict.place(), verdict.request(), 1, false, kStart).error.message,
             "the program of rank 1 on n0 closed its connections without leaving its group");
   EXPECT_EQ(verdict.ProgramEnded({1, kOk}, true, kStart), RunSteps{RunStep::kReport});
   const rendezvous::Failure failure =
-      FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart);
+      FailureOfProgram(verdict.place(), verdict.request(), *verdict.own().first(), "", kStart);
   EXPECT_EQ(failure.error.message, "rank 1 on n0 exited with 0 without leaving its group");
   EXPECT_EQ(failure.exit_status, -1);
   verdict.Failed(failure);
@@ -37,7 +37,7 @@ TEST(OwnFailure, AProgramThatDropsOutOfItsGroupFails) {
 // The rank's program is a shell, which goes on.
 TEST(OwnFailure, AHelperThatDropsOutIsNotTheProgram) {
   RunVerdict verdict = VerdictOf(1);
-  verdict.Lost(1);
+  verdict.own().Lost(1);
   const auto message = [&](bool ended) {
     return FailureOfLost(verdict.place(), verdict.request(), 1, false, kStart, HelperProcess{4711, ended})
         .error.message;

@@ -27,7 +27,7 @@ TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
     const Clock::time_point now = kStart + one.after;
     EXPECT_EQ(verdict.ProgramEnded({0, kExit1}, true, now), RunSteps{RunStep::kReport});
     const rendezvous::Failure failure =
-        FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "the last line", now);
+        FailureOfProgram(verdict.place(), verdict.request(), *verdict.own().first(), "the last line", now);
     EXPECT_EQ(failure.as_requested, one.told);
     EXPECT_EQ(failure.exit_status, 1);
     EXPECT_EQ(failure.stderr_tail, "the last line");
@@ -43,10 +43,10 @@ TEST(RunVerdict, ASurvivedSignalDoesNotExplainALaterFailure) {
 TEST(RunVerdict, ASignalThatReachedOnlyTheProgramIsAwaited) {
   RunVerdict verdict = VerdictOf(2);
   EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReportSoon});
-  EXPECT_FALSE(FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart)
-                   .as_requested);
+  EXPECT_FALSE(
+      FailureOfProgram(verdict.place(), verdict.request(), *verdict.own().first(), "", kStart).as_requested);
   verdict.request().Take(Signal(SIGTERM), kStart + milliseconds(100));
-  EXPECT_TRUE(FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "",
+  EXPECT_TRUE(FailureOfProgram(verdict.place(), verdict.request(), *verdict.own().first(), "",
                                kStart + milliseconds(200))
                   .as_requested);
   RunVerdict killed = VerdictOf(2);
@@ -59,8 +59,7 @@ TEST(RunVerdict, OnlyTheFirstOwnFailureIsReported) {
   EXPECT_EQ(verdict.ProgramEnded({1, kExit1}, false, kStart), RunSteps{RunStep::kReport});
   EXPECT_FALSE(verdict.may_report());
   EXPECT_EQ(verdict.ProgramEnded({0, {2, 0}}, true, kStart), RunSteps{});
-  EXPECT_EQ(FailureOfProgram(verdict.place(), verdict.request(), *verdict.failed_program(), "", kStart).rank,
-            1);
+  EXPECT_EQ(FailureOfProgram(verdict.place(), verdict.request(), *verdict.own().first(), "", kStart).rank, 1);
   // The root decides which failure of the group was first.
   EXPECT_TRUE(verdict.Failed(ExitOf(3, 7)));
   EXPECT_FALSE(verdict.Failed(ExitOf(1)));
@@ -83,8 +82,8 @@ TEST(RunVerdict, AnExcusedProgramCountsAsDone) {
   EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, true, kStart), RunSteps{RunStep::kReportSoon});
   EXPECT_FALSE(verdict.may_report());
   EXPECT_EQ(verdict.Excuse(2, true), RunSteps{RunStep::kLeave});
-  EXPECT_TRUE(verdict.IsExcused(2));
-  EXPECT_FALSE(verdict.IsExcused(3));
+  EXPECT_TRUE(verdict.own().IsExcused(2));
+  EXPECT_FALSE(verdict.own().IsExcused(3));
   EXPECT_TRUE(verdict.may_report());
   // Its connections close as well.
   EXPECT_EQ(verdict.Excuse(2, true), RunSteps{});
@@ -104,7 +103,7 @@ TEST(RunVerdict, AnExcusedProgramWaitsForTheOthersOfItsProcess) {
 // It ends long after its connections.
 TEST(RunVerdict, AnExcusedProgramMayEndLater) {
   RunVerdict verdict = VerdictOf(2);
-  verdict.Lost(2);
+  verdict.own().Lost(2);
   EXPECT_EQ(verdict.Excuse(2, false), RunSteps{});
   EXPECT_EQ(verdict.ProgramEnded({2, kExit1}, true, kStart), RunSteps{RunStep::kLeave});
 }
@@ -114,7 +113,7 @@ TEST(RunVerdict, TwoProgramsThatFailTogetherAreExcusedOneByOne) {
   EXPECT_EQ(verdict.ProgramEnded({2, kSigterm}, false, kStart), RunSteps{RunStep::kReportSoon});
   EXPECT_EQ(verdict.ProgramEnded({3, kSigterm}, true, kStart), RunSteps{});
   EXPECT_EQ(verdict.Excuse(2, true), RunSteps{RunStep::kReport});
-  EXPECT_EQ(verdict.failed_program()->rank, 3);
+  EXPECT_EQ(verdict.own().first()->rank, 3);
   EXPECT_EQ(verdict.Excuse(3, true), RunSteps{RunStep::kLeave});
 }
 
