@@ -13,13 +13,6 @@ namespace {
 
 using std::chrono::seconds;
 
-SocketOptions Sharing(bool shared) {
-  SocketOptions options = TestOptions();
-  options.calls_before_sharing = 0;
-  options.shared_memory = shared;
-  return options;
-}
-
 void Meet(FakeWorld& world) {
   world.Run([](Communicator& c) { ASSERT_EQ(MessageOf(c.Barrier()), ""); });
 }
@@ -33,18 +26,23 @@ void AwaitWaiting(FakeWorld& world, int rank) {
   while (!waits() && !world.state().failure()) std::this_thread::yield();
 }
 
+// Of rank 1, its second call.
+void ExpectCloseEndsItsBarrier(FakeWorld& world) {
+  Status status;
+  std::thread caller([&] { status = world.at(1).Barrier(); });
+  AwaitWaiting(world, 1);
+  EXPECT_TRUE(world.at(1).Close(Deadline::After(seconds(20))));
+  caller.join();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error(), (Error{Code::kUsage, "Barrier #2: this process has ended the communicator", ""}));
+  EXPECT_EQ(world.state().failure(), std::nullopt);
+}
+
 TEST(Close, EndsACollectiveThatWaits) {
   for (const bool shared : {false, true}) {
-    FakeWorld world(BlockLayout({2}), Sharing(shared));
+    FakeWorld world(BlockLayout({2}), SharingOptions(shared));
     Meet(world);
-    Status status;
-    std::thread caller([&] { status = world.at(1).Barrier(); });
-    AwaitWaiting(world, 1);
-    EXPECT_TRUE(world.at(1).Close(Deadline::After(seconds(20))));
-    caller.join();
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error(),
-              (Error{Code::kUsage, "Barrier #2: this process has ended the communicator", ""}));
+    ExpectCloseEndsItsBarrier(world);
     EXPECT_EQ(world.at(1).Barrier().error(),
               (Error{Code::kUsage, "Barrier: this process has ended the communicator", ""}));
     EXPECT_EQ(world.state().failure(), std::nullopt);
@@ -83,22 +81,14 @@ TEST(Close, EndsARecvThatWaitsAndTheNextInTurn) {
 // All ranks end, and threads are in a collective: the first rank's leave message is no failure of the others.
 TEST(Close, EndsACollectiveThatAPeerHasLeft) {
   for (const bool shared : {false, true}) {
-    SocketOptions options = Sharing(shared);
+    SocketOptions options = SharingOptions(shared);
     options.patience = std::chrono::milliseconds(20);
     options.cause_grace = std::chrono::minutes(1);
     FakeWorld world(BlockLayout({3}), options);
     Meet(world);
     world.Leave(0);
     world.Leave(2);
-    Status status;
-    std::thread caller([&] { status = world.at(1).Barrier(); });
-    AwaitWaiting(world, 1);
-    EXPECT_TRUE(world.at(1).Close(Deadline::After(seconds(20))));
-    caller.join();
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error(),
-              (Error{Code::kUsage, "Barrier #2: this process has ended the communicator", ""}));
-    EXPECT_EQ(world.state().failure(), std::nullopt);
+    ExpectCloseEndsItsBarrier(world);
   }
 }
 

@@ -1,6 +1,9 @@
 // Every operation against the plain reference (reference.h), for whatever world and options.
 #pragma once
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <random>
 #include <string>
@@ -18,6 +21,9 @@ struct NamedLayout {
 
 // Worlds of 1 to 17 ranks on even, uneven and cyclic nodes.
 std::vector<NamedLayout> ManyLayouts();
+inline std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
+  return fmt::format("{}_{}", layout.param.name, layout.param.node_of_rank.size());
+}
 
 // One random call; the same on every rank.
 struct Plan {

@@ -113,6 +113,13 @@ SocketOptions TestOptions() {
   return options;
 }
 
+SocketOptions SharingOptions(bool shared) {
+  SocketOptions options = TestOptions();
+  options.calls_before_sharing = 0;
+  options.shared_memory = shared;
+  return options;
+}
+
 FakeWorld::FakeWorld(const std::vector<int>& node_of_rank, const SocketOptions& options)
     : FakeWorld(MakeRoster(node_of_rank), options, nullptr) {}
 

@@ -82,6 +82,8 @@ std::string MessageOf(const Result<T>& result) {
 
 // Options that no slow machine can upset: what has to be quick in a test is set by the test.
 SocketOptions TestOptions();
+// Ranks of a node share memory from the first call on, or never.
+SocketOptions SharingOptions(bool shared = true);
 
 // The communicators of one group, whatever backend they have, each for a thread of its own.
 class World {

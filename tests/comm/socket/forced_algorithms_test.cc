@@ -103,9 +103,6 @@ TEST(ForcedAlgorithms, RoundTheSameEverywhere) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
-  return fmt::format("{}_{}", layout.param.name, layout.param.node_of_rank.size());
-}
 INSTANTIATE_TEST_SUITE_P(Layouts, ForcedAlgorithmsTest, testing::ValuesIn(ManyLayouts()), NameOf);
 
 }  // namespace

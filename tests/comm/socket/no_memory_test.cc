@@ -43,13 +43,6 @@ class Limit {
   ~Limit() { largest = SIZE_MAX; }
 };
 
-SocketOptions Sharing(bool shared) {
-  SocketOptions options = TestOptions();
-  options.calls_before_sharing = 0;
-  options.shared_memory = shared;
-  return options;
-}
-
 // Rank 1 has no memory for its part of the call after a Barrier.
 void ExpectTheGroupFails(const SocketOptions& options, const std::function<Status(Communicator&)>& call,
                          const std::string& message) {
@@ -73,7 +66,7 @@ TEST(NoMemory, OfTheRootOfABroadcastFailsTheGroup) {
   const Bytes much(kMuch);
   for (const bool shared : {false, true}) {
     ExpectTheGroupFails(
-        Sharing(shared),
+        SharingOptions(shared),
         [&](Communicator& c) -> Status {
           MUSTER_CHECK(c.BroadcastBytes(c.rank() == 1 ? ByteView(much) : ByteView(), 1));
           return {};
@@ -85,7 +78,7 @@ TEST(NoMemory, OfTheRootOfABroadcastFailsTheGroup) {
 TEST(NoMemory, OfARankThatReceivesBytesNamesTheirNumber) {
   const Bytes much(kMuch);
   ExpectTheGroupFails(
-      Sharing(true),
+      SharingOptions(true),
       [&](Communicator& c) -> Status {
         MUSTER_CHECK(c.BroadcastBytes(c.rank() == 0 ? ByteView(much) : ByteView(), 0));
         return c.Barrier();
@@ -93,7 +86,7 @@ TEST(NoMemory, OfARankThatReceivesBytesNamesTheirNumber) {
       "rank 1 on gpu01 has no memory for 4194304 bytes from rank 0 on gpu01 in BroadcastBytes #2");
   // With the code that proves their origin.
   ExpectTheGroupFails(
-      Sharing(false),
+      SharingOptions(false),
       [&](Communicator& c) -> Status {
         MUSTER_CHECK(c.BroadcastBytes(c.rank() == 0 ? ByteView(much) : ByteView(), 0));
         return c.Barrier();
@@ -104,7 +97,7 @@ TEST(NoMemory, OfARankThatReceivesBytesNamesTheirNumber) {
 TEST(NoMemory, OfACollectiveOnElementsFailsTheGroup) {
   std::vector<std::vector<uint8_t>> data(2, std::vector<uint8_t>(kMuch));
   ExpectTheGroupFails(
-      Sharing(false),
+      SharingOptions(false),
       [&](Communicator& c) {
         const std::span<uint8_t> mine(data[static_cast<size_t>(c.rank())]);
         return c.AllToAll(HostBuffer(mine), HostBuffer(mine));

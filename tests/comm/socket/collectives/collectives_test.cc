@@ -104,9 +104,6 @@ TEST(Waiting, IsNotSpinning) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
-  return fmt::format("{}_{}", layout.param.name, layout.param.node_of_rank.size());
-}
 INSTANTIATE_TEST_SUITE_P(Layouts, CollectivesTest, testing::ValuesIn(ManyLayouts()), NameOf);
 
 }  // namespace

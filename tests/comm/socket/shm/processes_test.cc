@@ -19,8 +19,7 @@ namespace {
 using testing::Each;
 
 SocketOptions Sharing() {
-  SocketOptions options = TestOptions();
-  options.calls_before_sharing = 0;
+  SocketOptions options = SharingOptions();
   options.cause_grace = std::chrono::milliseconds(20);
   return options;
 }

@@ -1,7 +1,6 @@
 // Every operation through shared memory against the plain reference: from the first call on, in slots so
 // small that most data goes in many pieces, by ranks that spin and by ranks that sleep, on one node and on
 // several.
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -13,8 +12,7 @@ namespace muster::socket {
 namespace {
 
 SocketOptions Sharing(size_t slot_bytes, bool spin) {
-  SocketOptions options = TestOptions();
-  options.calls_before_sharing = 0;
+  SocketOptions options = SharingOptions();
   options.shared_slot_bytes = slot_bytes;
   options.spin = spin;
   return options;
@@ -33,9 +31,6 @@ TEST_P(SharedCollectivesTest, AreRight) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<NamedLayout>& layout) {
-  return fmt::format("{}_{}", layout.param.name, layout.param.node_of_rank.size());
-}
 INSTANTIATE_TEST_SUITE_P(Layouts, SharedCollectivesTest, testing::ValuesIn(ManyLayouts()), NameOf);
 
 TEST(SharedCollectives, MoveLongData) {

@@ -17,8 +17,7 @@ using testing::Each;
 
 // Patient: what is expected here has to be found without asking around.
 SocketOptions Sharing() {
-  SocketOptions options = TestOptions();
-  options.calls_before_sharing = 0;
+  SocketOptions options = SharingOptions();
   options.patience = std::chrono::minutes(1);
   options.cause_grace = milliseconds(20);
   return options;
