@@ -22,7 +22,7 @@
 #include "comm/base/parse.h"
 #include "comm/base/version.h"
 #include "comm/log/log.h"
-#include "comm/rendezvous/join/endpoint_store_choice.h"
+#include "comm/rendezvous/join/join_request.h"
 
 namespace muster::run {
 namespace {

@@ -12,7 +12,7 @@
 #include "comm/net/socket.h"
 #include "comm/net/socket_owner.h"
 #include "comm/rendezvous/control/threaded_group.h"
-#include "comm/rendezvous/join/endpoint_store_choice.h"
+#include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/joiner.h"
 
 namespace muster::rendezvous {

@@ -12,6 +12,7 @@
 #include "comm/meeting.h"
 #include "comm/net/private_directory.h"
 #include "comm/options.h"
+#include "comm/rendezvous/discovery/endpoint_store.h"
 #include "comm/rendezvous/join/scheduler.h"
 #include "comm/rendezvous/join/tree.h"
 #include "comm/rendezvous/link/node_listener.h"
@@ -44,7 +45,7 @@ struct JoinRequest {
   std::optional<auth::JobSecret> secret;
   // FindRoot::kEndpointStore without `secret`: drawn by the root; other processes read it from its address.
   std::optional<auth::JobSecret> root_address_secret;
-  // FindRoot::kEndpointStore on the launcher's server: this process's LauncherKvs (endpoint_store_choice.h).
+  // FindRoot::kEndpointStore on the launcher's server: this process's OpenLauncherKvs.
   // Its owner ends it when the group is over.
   std::shared_ptr<LauncherKvs> kvs;
   std::string munge_socket;
@@ -63,6 +64,13 @@ struct JoinRequest {
   size_t fan_out = kFanOut;
   Versions versions{};
 };
+
+// The launcher's, if the ranks meet on it; else null. At most one of a process at a time. Does not block.
+std::shared_ptr<LauncherKvs> OpenLauncherKvs(const Meeting& meeting);
+
+// The one that request.meeting names (FindRoot::kEndpointStore): a store, a file, or request.kvs. Does no I/O before its
+// first call.
+std::unique_ptr<EndpointStore> OpenEndpointStore(const JoinRequest& request);
 
 struct Joined {
   std::shared_ptr<const FormedGroup> group;    // never null; one for all that read it

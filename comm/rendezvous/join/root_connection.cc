@@ -7,7 +7,6 @@
 #include "comm/log/log.h"
 #include "comm/net/hosts.h"
 #include "comm/rendezvous/discovery/endpoint_store_search.h"
-#include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/join/prover_choice.h"
 #include "comm/rendezvous/link/names.h"
 

@@ -9,7 +9,6 @@
 #include "comm/log/log.h"
 #include "comm/loopback_name.h"
 #include "comm/net/hosts.h"
-#include "comm/rendezvous/join/endpoint_store_choice.h"
 #include "comm/rendezvous/link/names.h"
 #include "comm/rendezvous/roster/agreement.h"
 

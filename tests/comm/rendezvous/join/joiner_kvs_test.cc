@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/rendezvous/join/endpoint_store_choice.h"
+#include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/joiner.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/rendezvous/shared_kvs.h"

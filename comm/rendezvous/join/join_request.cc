@@ -1,4 +1,4 @@
-#include "comm/rendezvous/join/endpoint_store_choice.h"
+#include "comm/rendezvous/join/join_request.h"
 
 #include "comm/rendezvous/discovery/file_endpoint_store.h"
 #include "comm/rendezvous/discovery/kvs_endpoint_store.h"
