@@ -6,10 +6,8 @@
 #include <array>
 
 #include "comm/auth/crypto.h"
-#include "comm/base/lists.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/roster/advertised_addresses.h"
-#include "comm/rendezvous/roster/agreement.h"
 #include "comm/system/descriptor_room.h"
 
 namespace muster::rendezvous {
@@ -57,10 +55,9 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
       request_(request),
       events_(std::move(events)),
       place_(PlaceInTree(request.meeting, request.self.node, request.fan_out)),
-      members_(request.self),
       upstream_(
           loop, request, deadline,
-          {.on_accepted = [this](uint64_t remaining, bool first) { OnAccepted(remaining, first); },
+          {.on_accepted = [this](bool first) { OnAccepted(first); },
            .on_not_accepted = [this] { events_.on_not_accepted(); },
            .on_leader_lost = [this](ProcessInfo leader) { OnLeaderLost(std::move(leader)); },
            .can_prove = [this] { return events_.can_prove(); },
@@ -70,16 +67,11 @@ GroupFormation::GroupFormation(net::EventLoop& loop, const JoinRequest& request,
            .on_restart = [this] { events_.on_restart(); },
            .on_roster = [this](FormedGroup group, ByteView frame) { Form(std::move(group), frame); },
            .on_failed = [this](Failure failure,
-                               bool from_above) { events_.on_failed(std::move(failure), from_above); }}) {
-  arrived_.world_size = request.self.agreement.world_size;
-  arrived_.nodes = request.meeting.placement.nodes.size();
-  arrived_.local_size = request.self.claims.front().local_size;
-  arrived_.below = place_.ranks_below;
-  arrived_.Count({{}, {request.self}}, true);
-  children_->SetHandlers([this](ChildLinks::Source source, ByteView frame) { OnChildFrame(source, frame); },
-                         [this](ChildLinks::Source source, const ChildLinks::Child& child, const Error&) {
-                           OnChildClosed(source, child);
-                         });
+                               bool from_above) { events_.on_failed(std::move(failure), from_above); }}),
+      below_(request, upstream_, place_.ranks_below,
+             {[this](ChildLinks::Source source, const Hello& hello) { OnHello(source, hello); },
+              [this](ChildLinks::Source source) { OnEndedBelow(source); },
+              [this](Failure failure) { OnFailureBelow(std::move(failure)); }}) {
   ScheduleHeartbeat(request.liveness.suspect_after);
 }
 
@@ -93,16 +85,10 @@ void GroupFormation::ScheduleHeartbeat(Duration pause) {
 void GroupFormation::OnHeartbeat(Duration late) {
   ScheduleHeartbeat(request_.liveness.heartbeat);
   if (late >= kStopped) stop_ = {late, Clock::now()};
-  for (const auto& [source, child] : children_->all()) {
+  for (const auto& [source, child] : below_.links().all()) {
     if (!root_ && !child.same_node) child.stream->Send(EncodeBare(ControlType::kHeartbeat));
   }
   upstream_.CheckSilence(late > request_.liveness.suspect_after / 2);
-}
-
-ArrivedRanks GroupFormation::arrived() const {
-  ArrivedRanks arrived = arrived_;
-  arrived.root = root_.has_value();
-  return arrived;
 }
 
 std::unique_ptr<net::FrameStream> GroupFormation::TakeUpstream() {
@@ -116,7 +102,7 @@ std::unique_ptr<net::FrameStream> GroupFormation::TakeUpstream() {
 
 void GroupFormation::Attach(std::unique_ptr<net::FrameStream> upstream, std::string name) {
   upstream_.Attach(std::move(upstream), std::move(name));
-  members_.SendAllAgain();
+  below_.members().SendAllAgain();
   if (failure_below_) upstream_.Send(Encode(*failure_below_));
   if (leader()) return ScheduleHello();
   SendHello();
@@ -124,7 +110,7 @@ void GroupFormation::Attach(std::unique_ptr<net::FrameStream> upstream, std::str
 
 // A whole node is one message; late ranks of it are collected for a moment.
 void GroupFormation::ScheduleHello() {
-  const Duration pause = PauseBeforeHello(arrived_, collected_);
+  const Duration pause = PauseBeforeHello(below_.arrived(), collected_);
   if (pause == Duration::zero()) {
     hello_timer_.Cancel();
     return SendHello();
@@ -137,9 +123,10 @@ void GroupFormation::ScheduleHello() {
 // A leader below is accepted before its hello goes up. Else the root could count a process that still searches the root, and end
 // without it.
 void GroupFormation::SendHello() {
-  if (!attached()) return;
-  const size_t sent_before = members_.sent();
-  std::vector<Hello> hellos = members_.TakeUnsent(accepted());
+  if (!upstream_.attached()) return;
+  HelloMembers& members = below_.members();
+  const size_t sent_before = members.sent();
+  std::vector<Hello> hellos = members.TakeUnsent(upstream_.accepted());
   if (hellos.empty()) return;
   if (const std::string host = upstream_.LocalHost(); !host.empty()) {
     Result<std::vector<std::string>> advertised =
@@ -150,36 +137,14 @@ void GroupFormation::SendHello() {
     }
   }
   for (const Hello& hello : hellos) upstream_.Send(Encode(hello));
-  if (accepted()) AcceptAgain(members_.SentSince(sent_before));
+  if (upstream_.accepted()) below_.AcceptAgain(members.SentSince(sent_before));
 }
 
-// Each child receives it twice at most for each process above, also if the node's ranks go up in several hellos: 64 ranks that
-// wake up for each part of their node are most of the load of a crowded node. The second one means that its hello has gone up.
-void GroupFormation::OnAccepted(uint64_t remaining_milliseconds, bool first) {
+void GroupFormation::OnAccepted(bool first) {
   events_.on_accepted();
   if (!first) return;
-  const std::set<ChildLinks::Source> sent = members_.SentSince(0);
-  const Bytes acceptance = Encode(AcceptanceOfChildren(remaining_milliseconds));
-  for (const auto& [source, child] : children_->all()) {
-    // The others of this node receive it when their hello goes up.
-    if (!child.same_node || sent.contains(source)) child.stream->Send(acceptance);
-  }
+  below_.Accept();
   if (!hello_timer_.pending()) SendHello();
-}
-
-// A rank of this node received the first one when it came.
-void GroupFormation::AcceptAgain(const std::set<ChildLinks::Source>& children) {
-  const Bytes acceptance = Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline())));
-  for (const ChildLinks::Source source : children) {
-    const ChildLinks::Child* const child = children_->Find(source);
-    if (child != nullptr && child->same_node) child->stream->Send(acceptance);
-  }
-}
-
-Acceptance GroupFormation::AcceptanceOfChildren(uint64_t remaining_milliseconds) const {
-  Acceptance acceptance{remaining_milliseconds, {}, request_.self.node, accepted()};
-  for (const RankClaim& claim : request_.self.claims) acceptance.ranks.push_back(claim.rank);
-  return acceptance;
 }
 
 void GroupFormation::OnLater(ByteView frame) {
@@ -188,14 +153,14 @@ void GroupFormation::OnLater(ByteView frame) {
     LogEvent(LogLevel::kInfo, "later", {},
              "this launch's previous group is still at work; waiting for it to end");
   }
-  children_->SendAll(frame);
+  below_.links().SendAll(frame);
 }
 
 void GroupFormation::OnLeaderLost(ProcessInfo leader) {
   const std::string node = leader.node;
   // The others are above this process.
-  if (node == request_.self.node) arrived_.Count({{}, {leader}}, true);
-  members_.SetLostLeader(std::move(leader));
+  if (node == request_.self.node) below_.CountLost(leader);
+  below_.members().SetLostLeader(std::move(leader));
   events_.on_leader_lost(node);
 }
 
@@ -203,18 +168,18 @@ void GroupFormation::OnLeaderLost(ProcessInfo leader) {
 void GroupFormation::OnSilent(std::optional<ProcessInfo> leader) {
   if (!leader) return events_.on_silent(std::nullopt);
   const std::string node = leader->node;
-  members_.SetLostLeader(*std::move(leader));
+  below_.members().SetLostLeader(*std::move(leader));
   events_.on_silent(node);
 }
 
 void GroupFormation::OnHeardAgain() {
-  members_.ForgetLostLeader();
+  below_.members().ForgetLostLeader();
   events_.on_accepted();
 }
 
 void GroupFormation::Send(const Failure& failure) {
   const Bytes frame = Encode(failure);
-  children_->SendAll(frame);
+  below_.links().SendAll(frame);
   upstream_.Send(frame);
 }
 
@@ -225,34 +190,7 @@ void GroupFormation::AddChild(std::unique_ptr<net::FrameStream> stream, std::str
     const std::string reached = net::LocalAddress(stream->fd()).Host();
     if (std::ranges::count(root_->reached_at, reached) == 0) root_->reached_at.push_back(reached);
   }
-  children_->Add(std::move(stream), std::move(name), same_node);
-}
-
-void GroupFormation::OnChildFrame(ChildLinks::Source source, ByteView frame) {
-  const auto type = ControlTypeOf(frame);
-  if (!type) return;
-  if (*type == ControlType::kVersions) return CompareWithChild(source, frame);
-  if (*type == ControlType::kHello) {
-    const Result<Hello> hello = Decode<Hello>(frame);
-    if (hello) return OnHello(source, *hello);
-    LogWarning("{}", hello.error().message);
-    auto node = children_->all().extract(source);
-    return OnChildClosed(source, node.mapped());
-  }
-  if (*type == ControlType::kLeave) return OnChildLeft(source);
-  if (*type != ControlType::kFailure) return;
-  if (const Result<Failure> failure = Decode<Failure>(frame)) OnFailureBelow(*failure);
-}
-
-// A rank of this node. Its messages may be different ones: it reads this process's versions, and fails.
-void GroupFormation::CompareWithChild(ChildLinks::Source source, ByteView frame) {
-  const Result<Versions> theirs = DecodeVersions(frame);
-  if (!theirs) return children_->Remove(source);
-  const std::string leader = fmt::format("the leader of {}", request_.self.node);
-  const Status same = CheckSameVersion({leader, request_.versions}, {children_->Find(source)->name, *theirs});
-  if (same) return;
-  children_->Send(source, Encode(request_.versions));
-  OnFailureBelow({same.error()});
+  below_.links().Add(std::move(stream), std::move(name), same_node);
 }
 
 // The root decides which failure was the first. Until it answers, the first one here counts.
@@ -263,82 +201,42 @@ void GroupFormation::OnFailureBelow(Failure failure) {
   upstream_.Send(Encode(*failure_below_));
 }
 
-bool GroupFormation::MayBeBelow(const Hello& hello) const {
-  return !hello.members.empty() &&
-         IsAbove(request_.meeting, request_.self.node, hello.members.front().node, request_.fan_out);
-}
-
 void GroupFormation::OnHello(ChildLinks::Source source, const Hello& hello) {
-  if (auto leftover = FindLeftover(request_.self, hello)) {
-    LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", leftover->message);
-    return children_->Send(source, Encode(Failure{*std::move(leftover), FirstRankOf(hello)}));
-  }
-  ChildLinks::Child* child = children_->Find(source);
-  const bool first = child->ranks.empty();
-  if (first && !root_ && !child->same_node && !MayBeBelow(hello)) return children_->Remove(source);
-  arrived_.Count(hello, child->same_node);
-  bool rank_zero = false;
-  for (const ProcessInfo& member : hello.members) {
-    if (member.refused && !root_) OnFailureBelow(RefusalOf(member));
-    for (const RankClaim& claim : member.claims) {
-      child->ranks.push_back(claim.rank);
-      rank_zero = rank_zero || claim.rank == 0;
-    }
-  }
-  // Not the leader of another node before the root has accepted this process: nothing is lost with it before.
-  if (first && (root_ || child->same_node || accepted()))
-    children_->Send(source, Encode(AcceptanceOfChildren(MillisecondsLeft(RootDeadline()))));
-  if (upstream_.parked()) children_->Send(source, EncodeBare(ControlType::kLater));
-  // Ranks of this node go up with this process if the root turns out to be elsewhere.
-  if (!root_ || child->same_node) members_.Add(source, hello);
   if (root_) return FillRoster(source, hello);
   // The leader of rank 0 may have another rank.
-  if (rank_zero && !attached() && request_.meeting.find_root != FindRoot::kFirstNode) {
+  if (!upstream_.attached() && request_.meeting.find_root != FindRoot::kFirstNode &&
+      std::ranges::any_of(hello.members, ClaimsRankZero)) {
     return events_.on_rank_zero();
   }
   ScheduleHello();
 }
 
-void GroupFormation::OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
-  if (child.ranks.empty()) return;
-  // A process that times out while the previous group still runs is no part of the next.
-  if (upstream_.parked()) {
-    arrived_.Discount(members_.Forget(source), child.same_node);
-    return;
-  }
-  if (root_) {
-    if (auto failure = root_->roster.Remove(source)) events_.on_failed(*std::move(failure), false);
-    return;
-  }
-  if (child.same_node) return OnFailureBelow(EndedWhileForming(child.ranks, request_.self.node));
-  // It takes those behind it along, but it alone has ended.
-  const ProcessInfo& speaker = members_.SpeakerOf(source);
-  std::vector<int> ranks;
-  for (const RankClaim& claim : speaker.claims) ranks.push_back(claim.rank);
-  OnFailureBelow(EndedWhileForming(std::move(ranks), speaker.node));
-}
-
-// A rank of this node has gone to the root: this process did not answer for long. It may have to go up again from here.
-void GroupFormation::OnChildLeft(ChildLinks::Source source) {
-  arrived_.Discount(members_.Forget(source), children_->Find(source)->same_node);
-  children_->Remove(source);
+void GroupFormation::OnEndedBelow(ChildLinks::Source source) {
+  if (auto failure = root_->roster.Remove(source)) events_.on_failed(*std::move(failure), false);
 }
 
 // ---- at the root
 
 void GroupFormation::BecomeRoot() {
   root_.emplace(Root{.roster = RosterBuilder(request_.self, request_.meeting.placement)});
-  FillRoster(ChildLinks::kSelf, Hello{{}, members_.Own()});
+  below_.SetRoot(true);
+  FillRoster(ChildLinks::kSelf, Hello{{}, below_.members().Own()});
   // A rank below has ended before.
   if (failure_below_) return events_.on_failed(*failure_below_, false);
   // Not before it listens: processes that come receive the reason.
-  const Status room = MakeRoomForAll(arrived_, place_.children > 0 ? place_.children + 1 : arrived_.nodes,
+  const ArrivedRanks& arrived = below_.arrived();
+  const Status room = MakeRoomForAll(arrived, place_.children > 0 ? place_.children + 1 : arrived.nodes,
                                      request_.meeting.find_root == FindRoot::kSameNode);
   if (!room) return Fail(room.error());
-  for (const auto& [source, member] : members_.below()) {
+  for (const auto& [source, member] : below_.members().below()) {
     if (over_) return;
     FillRoster(source, Hello{{}, {member}});
   }
+}
+
+void GroupFormation::ResignAsRoot() {
+  root_.reset();
+  below_.SetRoot(false);
 }
 
 void GroupFormation::FillRoster(ChildLinks::Source source, const Hello& hello) {
@@ -377,21 +275,7 @@ Result<FormedGroup> GroupFormation::Root::Form(const JoinRequest& request) {
 }
 
 void GroupFormation::Form(FormedGroup group, ByteView frame) {
-  // A process without a hello is no part of the group; the new owner answers it.
-  for (auto& [source, child] : children_->all()) {
-    if (child.ranks.empty()) continue;
-    // Those of other nodes are in the root's roster, which has compared them.
-    if (!root_ || child.same_node) {
-      if (const auto second = members_.FindSecondClaim(source, group.roster)) {
-        LogEvent(LogLevel::kWarning, "refused", {}, "refused: {}", second->message);
-        child.stream->Send(Encode(Failure{*second, child.ranks.front()}));
-        child.ranks.clear();
-        continue;
-      }
-      child.ranks = members_.RanksIn(source, group.roster);
-    }
-    child.stream->Send(frame);
-  }
+  below_.SendRoster(group.roster, frame);
   events_.on_formed(std::move(group));
 }
 

@@ -1,8 +1,8 @@
-// A process's part in forming its group. It collects the first messages of the ranks below it; a leader sends
-// them up, the root fills the roster with them. It ends with the formed group, or with the failure that every
-// rank gets.
+// A process's part in forming its group, between the processes below it and the one above. A leader sends the hellos
+// of those below up; the root fills the roster with them. It ends with the formed group, or with the failure that
+// every rank gets.
 //
-//   children --hello--> GroupFormation --hello--> upstream      roster or failure down
+//   DownstreamLinks --hello--> GroupFormation --hello--> UpstreamLink      roster or failure down
 //
 // Runs on one EventLoop. Has no deadline: on_failed comes only from ranks.
 #pragma once
@@ -10,17 +10,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "comm/net/event_loop.h"
 #include "comm/net/frame_stream.h"
+#include "comm/rendezvous/join/downstream_links.h"
 #include "comm/rendezvous/join/join_request.h"
 #include "comm/rendezvous/join/upstream_link.h"
 #include "comm/rendezvous/messages/child_links.h"
 #include "comm/rendezvous/roster/arrivals.h"
-#include "comm/rendezvous/roster/hello_members.h"
 #include "comm/rendezvous/roster/roster_builder.h"
 #include "comm/rendezvous/roster/waiting.h"
 
@@ -67,7 +66,7 @@ class GroupFormation {
   GroupFormation(const GroupFormation&) = delete;
   GroupFormation& operator=(const GroupFormation&) = delete;
 
-  void Lead() { arrived_.leader = true; }
+  void Lead() { below_.SetLeader(); }
   void AddChild(std::unique_ptr<net::FrameStream> stream, std::string name, bool same_node);
   void Attach(std::unique_ptr<net::FrameStream> upstream, std::string name);
   // The messages from above that have arrived.
@@ -75,31 +74,18 @@ class GroupFormation {
   // With the ranks that have come so far.
   void BecomeRoot();
   // The root is elsewhere.
-  void ResignAsRoot() { root_.reset(); }
+  void ResignAsRoot();
+
+  const UpstreamLink& upstream() const { return upstream_; }
+  DownstreamLinks& below() { return below_; }
+  const DownstreamLinks& below() const { return below_; }
 
   // Null if this process is not the root.
   RosterBuilder* roster() { return root_ ? &root_->roster : nullptr; }
   const RosterBuilder* roster() const { return root_ ? &root_->roster : nullptr; }
   const Arrivals* arrivals() const { return root_ ? &root_->arrivals : nullptr; }
-  ArrivedRanks arrived() const;
-  bool leader() const { return arrived_.leader; }
-  bool HasRankZero() const { return members_.HasRankZero(); }
-  bool accepted() const { return upstream_.accepted(); }
-  Deadline RootDeadline() const { return upstream_.RootDeadline(); }
-  // The answer to a hello from below.
-  Acceptance AcceptanceOfChildren(uint64_t remaining_milliseconds) const;
-  bool attached() const { return upstream_.attached(); }
-  // Connected to a process that has not answered yet, or no longer answers.
-  bool upstream_is_silent() const { return upstream_.attached() && !upstream_.answered(); }
-  bool upstream_is_local() const { return upstream_.is_local(); }
-  std::string DescribeUpstream() const { return upstream_.Describe(); }
-  // One of the process above; -1: it has not accepted this one.
-  int upstream_rank() const { return upstream_.rank(); }
+  bool leader() const { return below_.arrived().leader; }
   const TreePlace& place() const { return place_; }
-  // This process need not take its place: the root has noticed its end.
-  bool lost_known_leader() const { return upstream_.lost_known_leader(); }
-  // A leader that this process reports.
-  const std::optional<ProcessInfo>& lost_leader() const { return members_.lost_leader(); }
   const Stop& stop() const { return stop_; }
   // The first; it goes to each upstream.
   const std::optional<Failure>& failure_below() const { return failure_below_; }
@@ -107,11 +93,8 @@ class GroupFormation {
   // To all connected processes.
   void Send(const Failure& failure);
 
-  // At the end, formed or failed: the next owner takes the links. After TakeUpstream no hello follows but the unsent ones.
+  // At the end, formed or failed: the next owner takes the link. No hello follows but the unsent ones.
   std::unique_ptr<net::FrameStream> TakeUpstream();
-  std::vector<Hello> TakeUnsent() { return members_.TakeUnsent(); }
-  std::unique_ptr<ChildLinks> TakeChildren() { return std::move(children_); }
-  ChildLinks& children() { return *children_; }
 
  private:
   // Of the process that is the root.
@@ -126,34 +109,27 @@ class GroupFormation {
   };
 
   void Fail(Error error) { events_.on_failed({std::move(error)}, false); }
-  void OnAccepted(uint64_t remaining_milliseconds, bool first);
+  void OnAccepted(bool first);
   void OnLater(ByteView frame);
   void OnLeaderLost(ProcessInfo leader);
   void OnSilent(std::optional<ProcessInfo> leader);
   void OnHeardAgain();
-  void OnChildFrame(ChildLinks::Source source, ByteView frame);
-  void OnChildClosed(ChildLinks::Source source, const ChildLinks::Child& child);
-  void OnChildLeft(ChildLinks::Source source);
-  void CompareWithChild(ChildLinks::Source source, ByteView frame);
-  void OnFailureBelow(Failure failure);
-  bool MayBeBelow(const Hello& hello) const;
   void OnHello(ChildLinks::Source source, const Hello& hello);
+  void OnFailureBelow(Failure failure);
+  void OnEndedBelow(ChildLinks::Source source);
   void ScheduleHello();
   void SendHello();
   void ScheduleHeartbeat(Duration pause);
   void OnHeartbeat(Duration late);
-  void AcceptAgain(const std::set<ChildLinks::Source>& children);
   void FillRoster(ChildLinks::Source source, const Hello& hello);
   void Form(FormedGroup group, ByteView frame);
 
   net::EventLoop& loop_;
   const JoinRequest& request_;
   Events events_;
-  std::unique_ptr<ChildLinks> children_ = std::make_unique<ChildLinks>();
-  ArrivedRanks arrived_;
   const TreePlace place_;
-  HelloMembers members_;  // below: the children's; at the root those of this node
   UpstreamLink upstream_;
+  DownstreamLinks below_;
   std::optional<Root> root_;
   std::optional<Failure> failure_below_;
   bool over_ = false;

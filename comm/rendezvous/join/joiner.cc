@@ -97,7 +97,7 @@ Joiner::Joiner(net::EventLoop& loop, JoinRequest request, OnDone on_done)
            .on_leader = [this](auto link) { FollowLeader(std::move(link)); },
            .on_lead = [this] { Lead(); },
            .on_alone = [this] { root_.Search(); },
-           .whole_node_is_here = [this] { return formation_.arrived().WholeNodeIsHere(); },
+           .whole_node_is_here = [this] { return formation_.below().arrived().WholeNodeIsHere(); },
            .on_failed = [this](const Error& error) { FailWith(error); }}) {}
 
 void Joiner::StopTimers() {
@@ -151,10 +151,10 @@ void Joiner::FollowLeader(std::unique_ptr<net::FrameStream> leader) {
 
 // Searches the root without leaving the leader: the first answer counts.
 void Joiner::OnSilentLeader() {
-  if (!formation_.upstream_is_silent()) return;
+  if (!formation_.upstream().is_silent()) return;
   if (request_.self.claims.front().local_rank == 1) {
     LogWarning("{} does not answer; the other ranks of {} connect to the root without it",
-               formation_.DescribeUpstream(), request_.self.node);
+               formation_.upstream().Describe(), request_.self.node);
   }
   root_.Search();
 }
@@ -174,9 +174,9 @@ void Joiner::OnSilentAbove(const std::optional<std::string>& node) {
 
 void Joiner::OnRoot(std::unique_ptr<net::FrameStream> link, std::string name) {
   formation_.ReadUpstream();
-  if (formation_.attached() && !formation_.upstream_is_silent()) return;
+  if (formation_.upstream().attached() && !formation_.upstream().is_silent()) return;
   Attach(std::move(link), std::move(name));
-  if (formation_.lost_leader()) LimitReport();
+  if (formation_.below().members().lost_leader()) LimitReport();
 }
 
 void Joiner::Lead() {
@@ -188,8 +188,8 @@ void Joiner::Lead() {
 void Joiner::StartAgain() {
   if (formation_.leader()) return root_.Go();
   // The root is another process.
-  if (formation_.lost_known_leader()) return root_.Search();
-  if (const auto& lost = formation_.lost_leader())
+  if (formation_.upstream().lost_known_leader()) return root_.Search();
+  if (const auto& lost = formation_.below().members().lost_leader())
     return lost->refused->code == Code::kPeerLost ? meeting_.TakeOver() : root_.Go();
   meeting_.Start();
 }
@@ -211,7 +211,7 @@ void Joiner::LimitReport() { deadline_.Set(std::min(deadline_.when().Remaining()
 // The report with which this process has come: its refusal, or the end of a leader above.
 std::optional<Failure> Joiner::Reported() const {
   if (request_.self.refused) return RefusalOf(request_.self);
-  if (formation_.lost_leader()) return RefusalOf(*formation_.lost_leader());
+  if (const auto& lost = formation_.below().members().lost_leader()) return RefusalOf(*lost);
   return std::nullopt;
 }
 
@@ -245,11 +245,11 @@ void Joiner::OnDeadline() {
                       .before_deadline = due - stop.end,
                       .leader = formation_.leader(),
                       .alone = meeting_.alone(),
-                      .accepted = formation_.accepted(),
-                      .below_a_leader = root_.below_a_leader() && !formation_.upstream_is_local(),
+                      .accepted = formation_.upstream().accepted(),
+                      .below_a_leader = root_.below_a_leader() && !formation_.upstream().is_local(),
                       .name_is_taken_elsewhere = meeting_.name_is_taken_elsewhere()};
   if (formation_.roster() != nullptr) group.arrived = root_.Awaited().text;
-  if (formation_.attached()) group.upstream = formation_.DescribeUpstream();
+  if (formation_.upstream().attached()) group.upstream = formation_.upstream().Describe();
   if (const RootFinder* search = root_.search()) {
     group.rejection = search->rejection();
     group.problem = search->Problem();
@@ -264,12 +264,12 @@ void Joiner::OnFormed(FormedGroup group) {
   root_.Close();
   // The next call may come from a program of this rank.
   if (request_.kvs) request_.kvs->Rest();
-  const int upstream_rank = formation_.upstream_rank();
+  const int upstream_rank = formation_.upstream().rank();
   // Immediately: the next messages of the children are for the new owner.
   const OnDone on_done = std::exchange(on_done_, nullptr);
   on_done(Joined{std::make_shared<const FormedGroup>(std::move(group)),
                  formation_.TakeUpstream(),
-                 formation_.TakeChildren(),
+                 formation_.below().Take(),
                  formation_.leader() ? std::make_shared<const JoinRequest>(request_) : nullptr,
                  {},
                  std::move(status_server_),
@@ -278,7 +278,7 @@ void Joiner::OnFormed(FormedGroup group) {
 }
 
 Duration Joiner::TimeForLateRanks(bool from_above) const {
-  const auto& lost = formation_.lost_leader();
+  const auto& lost = formation_.below().members().lost_leader();
   if (!lost) return request_.late_nodes;
   // A launcher with its own server ends all ranks of a launch whose leader has ended.
   if (request_.kvs) return Duration::zero();
@@ -291,7 +291,7 @@ Duration Joiner::TimeForLateRanks(bool from_above) const {
 void Joiner::Fail(Failure failure, bool from_above) {
   if (!on_done_ || notice_) return;
   StopTimers();
-  const ArrivedRanks arrived = formation_.arrived();
+  const ArrivedRanks& arrived = formation_.below().arrived();
   // Not the obstacle on its way to the root.
   if (const auto reported = Reported(); reported && !from_above && !arrived.root) failure = *reported;
   if (arrived.root) failure.logged_in = request_.log_file;
@@ -303,11 +303,12 @@ void Joiner::Fail(Failure failure, bool from_above) {
   notice_ = std::make_unique<FailureNotice>(
       loop_,
       FailureNotice::Params{std::move(failure), from_above, formation_.failure_below().has_value(), arrived,
-                            formation_.TakeUnsent(), request_.self.agreement.restart, request_.self.node,
-                            TimeForLateRanks(from_above),
-                            formation_.lost_leader() ? Deadline::Never() : formation_.RootDeadline(),
-                            formation_.AcceptanceOfChildren(MillisecondsLeft(formation_.RootDeadline()))},
-      formation_.TakeUpstream(), formation_.children(), [this] {
+                            formation_.below().members().TakeUnsent(), request_.self.agreement.restart,
+                            request_.self.node, TimeForLateRanks(from_above),
+                            formation_.below().members().lost_leader() ? Deadline::Never()
+                                                                       : formation_.upstream().RootDeadline(),
+                            formation_.below().acceptance()},
+      formation_.TakeUpstream(), formation_.below().links(), [this] {
         const OnDone on_done = std::exchange(on_done_, nullptr);
         on_done(tl::unexpected<Failure>(notice_->failure()));
       });

@@ -61,7 +61,7 @@ class Joiner {
   // For reports. The ranks that have arrived so far: at the root, elsewhere null.
   const Arrivals* arrivals() const { return formation_.arrivals(); }
   // By the process above.
-  bool accepted() const { return formation_.accepted(); }
+  bool accepted() const { return formation_.upstream().accepted(); }
   // This process ends: the connected ones receive the reason, and pass it on.
   void Send(const Failure& failure) { formation_.Send(failure); }
   // The nodes and the ranks on them, at the root also from the scheduler.
@@ -102,7 +102,7 @@ class Joiner {
   GroupFormation formation_;
   RootConnection root_;
   NodeMeeting meeting_;
-  Clock::time_point lost_at_;          // formation_.lost_leader(), if there is one
+  Clock::time_point lost_at_;          // the lost leader, if there is one
   int checks_without_descriptor_ = 0;  // in a row
   net::Timer descriptor_timer_;
   net::Timer leader_timer_;

@@ -149,7 +149,8 @@ Result<auth::Prover*> RootConnection::GetProver() {
 }
 
 void RootConnection::Go() {
-  if (IsRoot(request_.meeting, request_.self.node, formation_.HasRankZero())) return BecomeRoot();
+  if (IsRoot(request_.meeting, request_.self.node, formation_.below().members().HasRankZero()))
+    return BecomeRoot();
   if (formation_.leader() && formation_.place().accepts_leaders) ListenForChildren();
   Search();
 }
@@ -327,7 +328,7 @@ void RootConnection::ShowNoProof(const Error& reason) {
 // report that it runs elsewhere.
 void RootConnection::OnOwnHost() {
   step_timer_ = loop_.After(Duration::zero(), [this] {
-    if (!formation_.attached() && formation_.roster() == nullptr) BecomeRoot();
+    if (!formation_.upstream().attached() && formation_.roster() == nullptr) BecomeRoot();
   });
 }
 

@@ -87,7 +87,7 @@ void UpstreamLink::OnAccepted(Acceptance acceptance) {
   root_deadline_ = Deadline::After(remaining);
   if (!request_.self.refused && !leader_lost_)
     deadline_.Set(remaining + kVerdictGrace + LevelsBetween() * kGraceOfLevel);
-  events_.on_accepted(acceptance_.remaining_milliseconds, first);
+  events_.on_accepted(first);
 }
 
 // The heartbeats of the process above begin after liveness.suspect_after.

@@ -21,7 +21,7 @@ class UpstreamLink {
  public:
   struct Events {
     // Its clock counts from now on. `first`: the processes below have not received it.
-    std::function<void(uint64_t remaining_milliseconds, bool first)> on_accepted;
+    std::function<void(bool first)> on_accepted;
     // It has gone before it accepted this process.
     std::function<void()> on_not_accepted;
     // The leader of this node has ended or cannot reach the root, and the root may lack this fact. Or a leader between this
@@ -72,7 +72,8 @@ class UpstreamLink {
   int rank() const { return acceptance_.ranks.empty() ? -1 : acceptance_.ranks.front(); }
   bool accepted() const { return accepted_; }
   bool parked() const { return parked_; }
-  bool answered() const { return (accepted_ && !silent_) || parked_; }
+  // It has not answered yet, or no longer answers.
+  bool is_silent() const { return stream_ && !parked_ && (!accepted_ || silent_); }
   bool is_local() const { return is_local_; }
   // A leader above has ended, the root has noticed it, and may not have the hello of this process.
   bool lost_known_leader() const { return lost_known_leader_; }

@@ -12,6 +12,10 @@ bool IsMember(const Roster& roster, const ProcessInfo& process, const RankClaim&
          roster.NodeName(claim.rank) == process.node;
 }
 
+bool ClaimsRankZero(const ProcessInfo& process) {
+  return std::ranges::count(process.claims, 0, &RankClaim::rank) > 0;
+}
+
 void HelloMembers::Add(Source source, const Hello& hello) {
   for (const ProcessInfo& member : hello.members) {
     below_.emplace_back(source, member);
@@ -45,11 +49,8 @@ std::vector<ProcessInfo> HelloMembers::Own() const {
 }
 
 bool HelloMembers::HasRankZero() const {
-  const auto has = [](const ProcessInfo& member) {
-    return std::ranges::count(member.claims, 0, &RankClaim::rank) > 0;
-  };
-  return std::ranges::any_of(Own(), has) ||
-         std::ranges::any_of(below_, [&](const auto& entry) { return has(entry.second); });
+  return std::ranges::any_of(Own(), ClaimsRankZero) ||
+         std::ranges::any_of(below_, ClaimsRankZero, &Below::value_type::second);
 }
 
 std::vector<Hello> HelloMembers::TakeUnsent(bool other_nodes) {

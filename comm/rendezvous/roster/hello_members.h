@@ -17,6 +17,8 @@ namespace muster::rendezvous {
 // Whether the process is the one that has this rank in the roster.
 bool IsMember(const Roster& roster, const ProcessInfo& process, const RankClaim& claim);
 
+bool ClaimsRankZero(const ProcessInfo& process);
+
 class HelloMembers {
  public:
   using Source = ChildLinks::Source;
