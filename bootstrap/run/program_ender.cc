@@ -121,7 +121,7 @@ void ProgramEnder::ReportWaiting() {
              FormatDuration(plan_.config.run.grace), process::SignalName(signal));
   };
   if (plane_ == nullptr) return log({0});
-  plane_->AskAll(kAnswersWithin, [log](const rendezvous::Surveyed& answer) {
+  plane_->survey().AskAll(kAnswersWithin, [log](const rendezvous::Surveyed& answer) {
     std::vector<int> ranks;
     for (const rendezvous::RankReport& report : answer.reports) {
       const bool runs = report.state == rendezvous::RankState::kProgram ||

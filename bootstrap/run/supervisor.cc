@@ -106,7 +106,7 @@ Result<int> Supervisor::Run() {
   // Its connections close a moment before it counts as ended.
   if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
   reporter_.Conclude([this](int rank) { return plane_ && plane_->HasLeft(rank); },
-                     plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>());
+                     plane_ ? plane_->maps().LookAtAll() : std::vector<map::MapState>());
   ender_.reset();
   programs_.reset();
   if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone)
@@ -252,7 +252,7 @@ void Supervisor::Do(RunStep step) {
     case RunStep::kReport:
       return ReportProgram();
     case RunStep::kReportSoon:
-      if (plane_) plane_->AwaitFailure(verdict_.own().first()->rank, kSameSignalWithin);
+      if (plane_) plane_->failures().Await(verdict_.own().first()->rank, kSameSignalWithin);
       loop_->After(kSameSignalWithin, [this] { ReportProgram(); });
       return;
     case RunStep::kReportSignal:
@@ -261,20 +261,20 @@ void Supervisor::Do(RunStep step) {
       for (const int rank : verdict_.own().LostRanks()) AwaitExitStatus(rank);
       return;
     case RunStep::kSendExitReport:
-      return plane_->SendExitReport(recorder_.own_ends());
+      return plane_->exit_reports().Send(recorder_.own_ends());
     case RunStep::kGatherAllDone:
       return ContributeNothingTo(kAllDone);
     case RunStep::kGatherFiles:
       return ContributeNothingTo(kFilesAreThere);
     case RunStep::kLeave:
-      return plane_->Leave();
+      return plane_->leaving().Leave();
     case RunStep::kCheckFiles:
       return CheckFiles();
     case RunStep::kAwaitAllKnow:
       loop_->After(kAllKnowWithin, Noted(&EndFacts::all_know));
       return;
     case RunStep::kSendEnds:
-      return plane_->FinishEnds(
+      return plane_->exit_reports().Finish(
           recorder_.own_ends(),
           OthersEndWithin(*verdict_.failure(), verdict_.request(), verdict_.facts().grace,
                           verdict_.place().is_root, Clock::now()));
@@ -342,7 +342,7 @@ void Supervisor::GiveUpOutput(int signal) {
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
   rendezvous::KeyedAllGather part{std::string(exchange), rendezvous::MillisecondsLeft(Deadline::Never()), {}};
   for (const int rank : verdict_.place().own_ranks) part.entries.emplace_back(rank, Bytes{});
-  plane_->Contribute(part);
+  plane_->exchanges().Contribute(part);
 }
 
 void Supervisor::CheckFiles() {
@@ -363,7 +363,7 @@ void Supervisor::ReportProgram() {
 }
 
 void Supervisor::AwaitExitStatus(int rank) {
-  if (!verdict_.request().Explains(Clock::now())) plane_->AwaitFailure(rank, kExitStatusWithin);
+  if (!verdict_.request().Explains(Clock::now())) plane_->failures().Await(rank, kExitStatusWithin);
   loop_->After(kExitStatusWithin, [this, rank] {
     const RankProgram* program = verdict_.may_report() ? programs_->Find(rank) : nullptr;
     if (program != nullptr)
@@ -376,17 +376,17 @@ void Supervisor::AwaitExitStatus(int rank) {
 bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
   if (failure.as_requested && !TimeIsUp(failure)) return false;
   if (verdict_.own().IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
-  return plane_ && plane_->tolerates_losses() && programs_->Find(failure.rank) != nullptr;
+  return plane_ && plane_->maps().tolerates() && programs_->Find(failure.rank) != nullptr;
 }
 
 void Supervisor::Report(const rendezvous::Failure& failure) {
   if (IsTolerated(failure)) {
-    if (!verdict_.own().IsExcused(failure.rank)) plane_->LoseProgram(failure);
+    if (!verdict_.own().IsExcused(failure.rank)) plane_->maps().LoseProgram(failure);
     Do(verdict_.Excuse(failure.rank, programs_->all_ended()));
     return CheckDone();
   }
   verdict_.own().Reported();
-  if (plane_) return plane_->Fail(failure);
+  if (plane_) return plane_->failures().Fail(failure);
   verdict_.noted().all_know = true;
   OnFailure(failure);
 }
@@ -395,8 +395,8 @@ void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
   recorder_.Failed(failure);
   NoteNotStarted();
-  log_failure_ = [this, received = plane_ && plane_->failure_is_from_parent(),
-                  maps = plane_ ? plane_->LookAtMaps() : std::vector<map::MapState>()] {
+  log_failure_ = [this, received = plane_ && plane_->failures().from_parent(),
+                  maps = plane_ ? plane_->maps().LookAtAll() : std::vector<map::MapState>()] {
     reporter_.Failed(*verdict_.failure(), received, maps);
   };
   if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {

@@ -44,7 +44,7 @@ Result<std::unique_ptr<StoreKeeper>> StoreKeeper::Start(Params params, StorePort
 void StoreKeeper::Serve() {
   params_.loop.Forget(listener_.get());
   auto server = tcp_store::ServerThread::Start(std::move(listener_), std::move(options_));
-  if (!server) return params_.plane.Fail(params_.plane.OwnFailure(server.error()));
+  if (!server) return params_.plane.failures().Fail(params_.plane.OwnFailure(server.error()));
   server_ = *std::move(server);
 }
 
@@ -104,7 +104,7 @@ void StoreKeeper::Judge(const net::SocketAddress& peer, const Verdict& verdict) 
   const auto asked = std::make_shared<Asked>(nodes.size(), seen_from_here);
   for (const int node : nodes) {
     question.node = node;
-    params_.plane.AskOwner(question, [this, asked, verdict](const rendezvous::OwnerAnswer& answer) {
+    params_.plane.inquiry().Ask(question, [this, asked, verdict](const rendezvous::OwnerAnswer& answer) {
       Merge(asked->best, answer);
       if (--asked->open == 0) Conclude(asked->best, verdict);
     });

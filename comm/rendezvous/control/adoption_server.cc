@@ -67,17 +67,17 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       if (const auto request = Decode<AdoptionRequest>(frame)) return Adopt(source, request->rank);
       return programs_.Remove(source);
     case ControlType::kKeyedAllGather:
-      if (const auto part = Decode<KeyedAllGather>(frame)) plane_.Contribute(*part);
+      if (const auto part = Decode<KeyedAllGather>(frame)) plane_.exchanges().Contribute(*part);
       return;
     case ControlType::kFailure:
-      if (auto failure = Decode<Failure>(frame)) plane_.Fail(*std::move(failure));
+      if (auto failure = Decode<Failure>(frame)) plane_.failures().Fail(*std::move(failure));
       return;
     case ControlType::kToRoot:
       if (const auto message = Decode<RankMessage>(frame); message && SpeaksFor(source, message->rank))
-        plane_.SendToMaps(message->rank, message->content);
+        plane_.maps().SendToRoot(message->rank, message->content);
       return;
     case ControlType::kLate:
-      return plane_.NoteLate();
+      return plane_.survey().NoteLate();
     case ControlType::kSurvey:
       if (const auto survey = Decode<Survey>(frame)) AskAll(source, *survey);
       return;
@@ -87,7 +87,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
       // A program's leave message ends here: its supervisor's own comes when it has ended.
       if (ChildLinks::Child* child = programs_.Find(source)) {
         // Items of a map that it has kept go to other ranks.
-        if (plane_.tolerates_losses() && !child->ranks.empty()) plane_.LoseProgram(child->ranks.front());
+        if (plane_.maps().tolerates()) plane_.maps().Lose({child->ranks, ""});
         child->ranks.clear();
       }
       return programs_.Send(source, EncodeBare(ControlType::kReleased));
@@ -135,13 +135,13 @@ void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
 void AdoptionServer::AskAll(ChildLinks::Source source, const Survey& survey) {
   // The answer must reach the program before the program's own timeout.
   const Duration patience = FromMilliseconds(survey.milliseconds) * 3 / 4;
-  plane_.AskAll(patience,
-                [this, source, number = survey.number, alive = std::weak_ptr<bool>(alive_)](Surveyed answer) {
-                  if (alive.expired()) return;
-                  answer.number = number;
-                  answer.maps.clear();  // a program of the release before cannot read them
-                  programs_.Send(source, Encode(answer));
-                });
+  plane_.survey().AskAll(
+      patience, [this, source, number = survey.number, alive = std::weak_ptr<bool>(alive_)](Surveyed answer) {
+        if (alive.expired()) return;
+        answer.number = number;
+        answer.maps.clear();  // a program of the release before cannot read them
+        programs_.Send(source, Encode(answer));
+      });
 }
 
 void AdoptionServer::OnClosed(ChildLinks::Source source, const ChildLinks::Child& child) {

@@ -45,7 +45,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
                {[this](const std::set<int>& ranks) { OnLeft(ranks); }, [this] { OnReleased(); },
                 [this] { exit_reports_.Flush(); }, [this] { return failure().has_value(); }}),
       exchanges_(links_, group_.roster, leaving_.protocol(), own_ranks_.size(),
-                 {events_.on_gathered, [this](const Failure& failure) { Fail(failure); }}),
+                 {events_.on_gathered, [this](const Failure& failure) { failures_.Fail(failure); }}),
       exit_reports_(links_, group_.roster.size(),
                     {events_.on_ends, events_.on_ends_reported,
                      [this](const std::vector<RankEnd>& ends) { return HandOver(ends); }}),
@@ -68,7 +68,7 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
              liveness.dead_after,
              events_.on_map_message,
              [this](const std::vector<int>& ranks) { exchanges_.Lose(ranks); },
-             [this](const Failure& failure) { Fail(failure); },
+             [this](const Failure& failure) { failures_.Fail(failure); },
              events_.on_maps_over}),
       job_clock_(links_, [this](Deadline latest) {
         maps_.SetLatest(latest);
@@ -252,7 +252,7 @@ void ControlPlane::OnChildClosed(Source source, const ChildLinks::Child& child, 
     case Loss::kTolerated:
       return LoseRanks(child.ranks, peers_->LostChild(child, reason));
     case Loss::kFailure:
-      return Fail(peers_->LostChild(child, reason));
+      return failures_.Fail(peers_->LostChild(child, reason));
   }
 }
 
@@ -305,9 +305,10 @@ void ControlPlane::LoseRanks(const std::vector<int>& ranks, const Failure& failu
 
 // An operation that can never end.
 void ControlPlane::OnHopeless(const WaitingCall& call) {
-  Fail({{Code::kPeerLost, fmt::format("{} left the group before {}", DescribeRanks(group_.roster, call.left),
-                                      ShortName(call.call))},
-        call.left.front()});
+  failures_.Fail(
+      {{Code::kPeerLost, fmt::format("{} left the group before {}", DescribeRanks(group_.roster, call.left),
+                                     ShortName(call.call))},
+       call.left.front()});
 }
 
 void ControlPlane::OnProcessEnded(Source source) {
@@ -337,7 +338,7 @@ void ControlPlane::OnSilent(const PeerWatch::Silent& silent) {
     }
     return leaving_.CheckReleased();
   }
-  Fail(silent.failure);
+  failures_.Fail(silent.failure);
   for (const Source source : silent.below) {
     failures_.Forget(source);
     // The failure that was sent may have closed the connection.

@@ -46,7 +46,7 @@ class ControlPlane {
     std::function<void(const Failure&)> on_failure = [](const auto&) {};  // once
     // Once, after on_failure: every remaining rank has received the failure.
     std::function<void()> on_all_know = [] {};
-    std::function<void()> on_released = [] {};  // once, after Leave: this process may end
+    std::function<void()> on_released = [] {};  // once, after leaving().Leave: this process may end
     // Complete, entries in rank order.
     std::function<void(const KeyedAllGather&)> on_gathered = [](const auto&) {};
     // State of the own ranks; if empty, only their presence is reported.
@@ -54,7 +54,8 @@ class ControlPlane {
     OwnerInquiry::Look whose;  // owner of a connection as this node reports it; may be empty
     // At the root, if set: exit statuses of programs, including own ranks, as they arrive.
     std::function<void(const std::vector<RankEnd>&)> on_ends = [](const auto&) {};
-    std::function<void()> on_ends_reported = [] {};  // once, after FinishEnds: no process waits for this one
+    // Once, after exit_reports().Finish: no process waits for this one.
+    std::function<void()> on_ends_reported = [] {};
     std::function<void(Deadline)> on_job_end = [](Deadline) {};  // no operation waits beyond this
     // From the root's service of maps, for an own rank or its program.
     std::function<void(int rank, ByteView message)> on_map_message = [](int, ByteView) {};
@@ -72,50 +73,19 @@ class ControlPlane {
   const std::vector<int>& own_ranks() const { return own_ranks_; }
   bool is_root() const { return links_.is_root(); }
   const std::optional<Failure>& failure() const { return failures_.failure(); }
-  // Another process has sent the failure to this one, and reports it to users.
-  bool failure_is_from_parent() const { return failures_.from_parent(); }
   bool HasLeft(int rank) const { return leaving_.protocol().HasLeft(rank); }
-
-  // For own ranks, or for the programs of own ranks.
-  void Contribute(const KeyedAllGather& part) { exchanges_.Contribute(part); }
-  // For the root's service of maps (comm/map).
-  void SendToMaps(int rank, ByteView message) { maps_.SendToRoot(rank, message); }
-  // While a map is at work the end of a rank's program is no failure of the group.
-  bool tolerates_losses() const { return maps_.tolerates(); }
-  // At the root: the maps of the group, also the last ones that are over.
-  std::vector<map::MapState> LookAtMaps() const { return maps_.LookAtAll(); }
-  // In order, or as a failure.
-  void LoseProgram(int rank) { maps_.Lose({{rank}, ""}); }
-  void LoseProgram(const Failure& failure) {
-    maps_.Lose({{failure.rank}, failure.error.message, false, failure.exit_status});
-  }
   // Of this process itself: its message begins with the rank and the node.
   Failure OwnFailure(Error error) const;
-  // This process's finding. The root decides whether it was the first.
-  void Fail(const Failure& failure) { failures_.Fail(failure); }
-  // An own rank has failed; its finding follows within this time.
-  void AwaitFailure(int rank, Duration within) {
-    failures_.Await({rank, MillisecondsLeft(Deadline::After(within))});
-  }
-  // The own ranks are done. on_released follows when no process needs this one: for most immediately, for a
-  // leader when its node's ranks have left, for the root when all have.
-  void Leave() { leaving_.Leave(); }
-  // The owner of a connection to this process, on any node; for the one process that serves the store.
-  void AskOwner(OwnerQuestion question, OwnerInquiry::OnAnswer on_answer) {
-    inquiry_.Ask(std::move(question), std::move(on_answer));
-  }
-  // Exit statuses of the programs of own ranks: before Leave, and in a failed group last of all
-  // (exit_reports.h).
-  void SendExitReport(const std::vector<RankEnd>& ends) { exit_reports_.Send(ends); }
-  void FinishEnds(const std::vector<RankEnd>& ends, Duration patience) {
-    exit_reports_.Finish(ends, patience);
-  }
-  // Ends the control plane although other processes need it; they go on without it.
-  void Retire() { leaving_.Retire(); }
-  // An own rank, or the program of one, has waited for liveness.straggler_after in an operation.
-  void NoteLate() { survey_.NoteLate(); }
-  // The state of every rank; `then` is called within about one and a half times `patience`.
-  void AskAll(Duration patience, Surveyor::OnAnswer then) { survey_.AskAll(patience, std::move(then)); }
+
+  // The parts, for own ranks and their programs. As this class, they belong to the loop's thread. Only this class gives
+  // them messages and the loss of a process.
+  FailureNotifier& failures() { return failures_; }
+  Leaving& leaving() { return leaving_; }
+  Exchanges& exchanges() { return exchanges_; }
+  ExitReports& exit_reports() { return exit_reports_; }
+  GroupSurvey& survey() { return survey_; }
+  OwnerInquiry& inquiry() { return inquiry_; }
+  MapRelay& maps() { return maps_; }
 
  private:
   using Source = ChildLinks::Source;

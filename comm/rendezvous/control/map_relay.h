@@ -46,6 +46,9 @@ class MapRelay {
   // A map runs: call Lose instead of reporting a failure.
   bool tolerates() const { return tolerates_; }
   void Lose(const RanksLost& lost);
+  void LoseProgram(const Failure& failure) {
+    Lose({{failure.rank}, failure.error.message, false, failure.exit_status});
+  }
   // In order.
   void Leave(const std::set<int>& ranks);
   void SetLatest(Deadline latest);

@@ -77,7 +77,7 @@ void ThreadedGroup::Attach(Joined joined, LivenessOptions liveness) {
                                           std::move(events));
   roster_ = &plane_->group().roster;
   activity().set_straggler_after(liveness.straggler_after);
-  activity().SetOnLate([this] { loop_->Post([this] { plane_->NoteLate(); }); });
+  activity().SetOnLate([this] { loop_->Post([this] { plane_->survey().NoteLate(); }); });
 }
 
 RankReport ThreadedGroup::ReportOwn() {
@@ -97,7 +97,7 @@ Status ThreadedGroup::Serve() {
     plane_.reset();
   });
   if (!thread) {
-    plane_->Fail({thread.error(), rank_});
+    plane_->failures().Fail({thread.error(), rank_});
     loop_->RunUntil([this] { return all_know_; }, Deadline::After(kFailureSentWithin));
     return muster::Fail(std::move(thread).error());
   }
@@ -112,7 +112,7 @@ void ThreadedGroup::set_incarnation(int incarnation) {
 }
 
 void ThreadedGroup::SendToRoot(Bytes message) {
-  loop_->Post([this, message = std::move(message)] { plane_->SendToMaps(rank_, message); });
+  loop_->Post([this, message = std::move(message)] { plane_->maps().SendToRoot(rank_, message); });
 }
 
 void ThreadedGroup::AwaitSent() {
@@ -146,7 +146,7 @@ Result<std::vector<Bytes>> ThreadedGroup::KeyedAllGather(std::string_view name, 
   const std::string full_name = exchange_prefix_ + std::string(name);
   muster::rendezvous::KeyedAllGather part{
       full_name, MillisecondsLeft(deadline), {{rank_, Bytes(mine.begin(), mine.end())}}};
-  loop_->Post([this, part = std::move(part)] { plane_->Contribute(part); });
+  loop_->Post([this, part = std::move(part)] { plane_->exchanges().Contribute(part); });
   const Deadline limit = deadline.IsNever() ? deadline : Deadline::At(deadline.when() + kVerdictGrace);
   if (auto answer = answers_.AwaitExchange(full_name, limit)) return *std::move(answer);
   return UnansweredByRoot(name);
@@ -158,12 +158,12 @@ tl::unexpected<Error> ThreadedGroup::UnansweredByRoot(std::string_view exchange)
   Error error{Code::kDeadline,
               fmt::format("the exchange \"{}\" was not complete in time, and the root, {}, did not answer",
                           exchange, DescribeRank(*roster_, root))};
-  loop_->Post([this, failure = Failure{error, root}] { plane_->Fail(failure); });
+  loop_->Post([this, failure = Failure{error, root}] { plane_->failures().Fail(failure); });
   return muster::Fail(std::move(error));
 }
 
 void ThreadedGroup::Fail(const Error& error) {
-  loop_->Post([this, failure = Failure{error, rank_}] { plane_->Fail(failure); });
+  loop_->Post([this, failure = Failure{error, rank_}] { plane_->failures().Fail(failure); });
 }
 
 std::string ThreadedGroup::MissingRanks(uint64_t communicator, uint64_t sequence, Duration patience) {
@@ -175,7 +175,7 @@ std::string ThreadedGroup::MissingRanks(uint64_t communicator, uint64_t sequence
   };
   const auto answer = std::make_shared<Answer>();
   loop_->Post([this, answer, patience] {
-    plane_->AskAll(patience, [answer](const Surveyed& surveyed) {
+    plane_->survey().AskAll(patience, [answer](const Surveyed& surveyed) {
       const std::lock_guard lock(answer->mutex);
       answer->reports = surveyed.reports;
       answer->changed.notify_all();
@@ -188,11 +188,11 @@ std::string ThreadedGroup::MissingRanks(uint64_t communicator, uint64_t sequence
 }
 
 Status ThreadedGroup::Leave(Deadline deadline) {
-  loop_->Post([this] { plane_->Leave(); });
+  loop_->Post([this] { plane_->leaving().Leave(); });
   if (const auto over = answers_.AwaitRelease(deadline)) return *over;
   LogEvent(LogLevel::kWarning, "retired", {},
            "other ranks are still at work; the group's control plane ends with this process");
-  loop_->Post([this] { plane_->Retire(); });
+  loop_->Post([this] { plane_->leaving().Retire(); });
   return {};
 }
 

@@ -30,7 +30,7 @@ class ExitReports {
   ExitReports(const ExitReports&) = delete;
   ExitReports& operator=(const ExitReports&) = delete;
 
-  // Own ends, in a group that is well.
+  // Own ends, in a group that is well: before Leaving::Leave.
   void Send(const std::vector<RankEnd>& ends) { Pass(ends); }
   // Those that are collected go up immediately: before a message of ranks that leave.
   void Flush();

@@ -34,11 +34,13 @@ class FailureNotifier {
   ~FailureNotifier();
 
   const std::optional<Failure>& failure() const { return failures_.failure(); }
+  // Another process has sent the failure to this one, and reports it to users.
   bool from_parent() const { return failures_.from_parent(); }
 
   // A finding of this process or of one below.
   void Fail(const Failure& failure);
-  // A failure of `rank` follows; until then none of another rank is the first.
+  // A failure of the rank follows within this time; until then none of another rank is the first.
+  void Await(int rank, Duration within) { Await({rank, MillisecondsLeft(Deadline::After(within))}); }
   void Await(const FailureDue& due);
   void ReceiveFromParent(ByteView frame);
   void ReceiveFromChild(Source source, ByteView frame);

@@ -30,13 +30,14 @@ class Leaving {
   Leaving& operator=(const Leaving&) = delete;
 
   const LeaveProtocol& protocol() const { return protocol_; }
-  // The own ranks are done.
+  // The own ranks are done. on_released follows when no process needs this one: for most immediately, for a leader when
+  // its node's ranks have left, for the root when all have.
   void Leave();
   // Ranks below, or ranks that are lost.
   void Take(const std::vector<int>& ranks);
   // The leave messages that are collected go up immediately.
   void SendUnsent();
-  // This process exits before the ranks below.
+  // This process exits although other processes need it; they go on without it.
   void Retire();
   void Forget(ChildLinks::Source child) { protocol_.Forget(child); }
   void CheckReleased();

@@ -76,13 +76,13 @@ class Supervisor {
   void NextRound() {
     if (outcome_.failure) return;
     if (outcome_.rounds == launch_.ask_round && !std::exchange(noted_, true)) {
-      plane_->NoteLate();
+      plane_->survey().NoteLate();
       if (own_ranks_.front() == launch_.asker) return Ask();
     }
     if (outcome_.rounds == launch_.rounds) {
-      if (launch_.reports_exits) plane_->SendExitReport(Ends());
+      if (launch_.reports_exits) plane_->exit_reports().Send(Ends());
       outcome_.process->phase = Process::Phase::kLeft;
-      return plane_->Leave();
+      return plane_->leaving().Leave();
     }
     loop_.After(launch_.pause, [this, round = outcome_.rounds] { Contribute(round); });
   }
@@ -92,7 +92,7 @@ class Supervisor {
     outcome_.answers.asked = true;
     outcome_.answers.missing = 2;
     const Time now = outcome_.process->world.now();
-    plane_->AskAll(kSurveyPatience, [this, now](const rendezvous::Surveyed& answer) {
+    plane_->survey().AskAll(kSurveyPatience, [this, now](const rendezvous::Surveyed& answer) {
       outcome_.answers.survey = outcome_.process->world.now() - now;
       outcome_.answers.whole = answer.complete;
       for (const rendezvous::RankReport& report : answer.reports)
@@ -102,7 +102,7 @@ class Supervisor {
     rendezvous::OwnerQuestion question;
     question.client_port = static_cast<uint16_t>(kFirstClientPort + launch_.owner);
     question.node = plane_->group().roster.NodeOf(launch_.owner);
-    plane_->AskOwner(question, [this](const rendezvous::OwnerAnswer& answer) {
+    plane_->inquiry().Ask(question, [this](const rendezvous::OwnerAnswer& answer) {
       outcome_.answers.owner = answer.kind == rendezvous::OwnerKind::kProgram ? answer.rank : -1;
       OnAnswer();
     });
@@ -122,7 +122,7 @@ class Supervisor {
     if (outcome_.failure) return;
     if (outcome_.fails_at == round) {
       const int rank = own_ranks_.front();
-      return plane_->Fail(
+      return plane_->failures().Fail(
           {{Code::kPeerLost, fmt::format("rank {} gives up", rank), ""}, rank, 1, "its last line"});
     }
     rendezvous::KeyedAllGather part{
@@ -131,17 +131,17 @@ class Supervisor {
       const std::string gift = GiftOf(round, rank);
       part.entries.emplace_back(rank, Bytes(gift.begin(), gift.end()));
     }
-    plane_->Contribute(part);
+    plane_->exchanges().Contribute(part);
   }
 
   void OnGathered(const rendezvous::KeyedAllGather& whole) {
     if (outcome_.failure || whole.name != RoundName(outcome_.rounds)) return;
     for (const auto& [rank, bytes] : whole.entries) {
       if (AsText(bytes) != GiftOf(outcome_.rounds, rank))
-        return plane_->Fail({WrongGift(outcome_.rounds, rank), rank, -1, ""});
+        return plane_->failures().Fail({WrongGift(outcome_.rounds, rank), rank, -1, ""});
     }
     if (std::cmp_not_equal(whole.entries.size(), launch_.world_size))
-      return plane_->Fail({WrongGift(outcome_.rounds, -1), -1, -1, ""});
+      return plane_->failures().Fail({WrongGift(outcome_.rounds, -1), -1, -1, ""});
     ++outcome_.rounds;
     loop_.Post([this] { NextRound(); });
   }
@@ -171,7 +171,9 @@ class Supervisor {
     if (programs_ended_) loop_.Post([this] { Finish(); });
   }
 
-  void Finish() { plane_->FinishEnds(Ends(), plane_->is_root() ? kEndsPatienceAtRoot : kEndsPatience); }
+  void Finish() {
+    plane_->exit_reports().Finish(Ends(), plane_->is_root() ? kEndsPatienceAtRoot : kEndsPatience);
+  }
 
   net::EventLoop& loop_;
   const Launch& launch_;

@@ -160,7 +160,7 @@ class NodeProcess {
     rendezvous::ControlPlane::Events events;
     events.on_failure = [this](const rendezvous::Failure& failure) {
       Note(failure.error);
-      loop_.Post([this] { plane_->FinishEnds({}, kPatience); });
+      loop_.Post([this] { plane_->exit_reports().Finish({}, kPatience); });
     };
     events.on_ends_reported = [this] { done_ = true; };
     events.on_gathered = [this](const rendezvous::KeyedAllGather&) {
@@ -186,11 +186,12 @@ class NodeProcess {
     rendezvous::KeyedAllGather part{
         "data endpoints", rendezvous::MillisecondsLeft(Deadline::After(kGather)), {}};
     for (const int rank : own_ranks_) part.entries.emplace_back(rank, Bytes(32));
-    plane_->Contribute(part);
+    plane_->exchanges().Contribute(part);
   }
 
   void AskAll() {
-    plane_->AskAll(kPatience, [this, asked = cluster_.world.now()](const rendezvous::Surveyed& answer) {
+    plane_->survey().AskAll(kPatience, [this,
+                                        asked = cluster_.world.now()](const rendezvous::Surveyed& answer) {
       cluster_.surveyed = cluster_.world.now() - asked;
       cluster_.reports = static_cast<size_t>(std::ranges::count_if(
           answer.reports, [](const auto& report) { return report.state != rendezvous::RankState::kSilent; }));

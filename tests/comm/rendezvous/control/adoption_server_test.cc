@@ -150,9 +150,9 @@ TEST_F(AdoptionServerTest, ARankOfAnotherSupervisorIsRefused) {
 
 // Also while a map is at work.
 TEST_F(AdoptionServerTest, AProgramsSurveyHasTheLayoutOfTheReleaseBefore) {
-  group[1].plane().SendToMaps(1, map::Encode(0, map::Join{{3, {}, {}, "a map"}, {}}));
+  group[1].plane().maps().SendToRoot(1, map::Encode(0, map::Join{{3, {}, {}, "a map"}, {}}));
   ASSERT_TRUE(loop.Until([&] { return !group[1].map_messages.empty(); }));
-  ASSERT_EQ(group[0].plane().LookAtMaps().size(), 1U);
+  ASSERT_EQ(group[0].plane().maps().LookAtAll().size(), 1U);
   auto fd = net::StartConnect(*net::SocketAddress::Path(servers[1]->path()));
   ASSERT_TRUE(fd);
   net::FrameStream program(*loop, *std::move(fd), kLongestMessage);

@@ -22,7 +22,8 @@ class ControlPlaneTest : public testing::Test {
   TestRank& rank(size_t number) { return (*group)[number]; }
   // All messages of before have arrived then.
   bool Exchange() {
-    for (int i = 0; i < 5; ++i) rank(static_cast<size_t>(i)).plane().Contribute({"all", 60000, {{i, {}}}});
+    for (int i = 0; i < 5; ++i)
+      rank(static_cast<size_t>(i)).plane().exchanges().Contribute({"all", 60000, {{i, {}}}});
     return loop.Until([this] { return !rank(0).exchanged.empty(); });
   }
   bool Released(size_t number) { return rank(number).released == 1; }

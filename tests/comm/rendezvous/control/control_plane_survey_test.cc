@@ -71,7 +71,7 @@ TEST_F(StatusTest, TellsOfEveryRank) {
 TEST_F(StatusTest, TellsWhoHasLeft) {
   TestGroup group(loop, Requests({"a", "a", "b"}));
   ASSERT_TRUE(group.AllFormed());
-  group[1].plane().Leave();
+  group[1].plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return group[1].released == 1; }));
   EXPECT_THAT(StatesOf(Ask()), ElementsAre(RankState::kInGroup, RankState::kLeft, RankState::kInGroup));
 }
@@ -143,7 +143,7 @@ TEST_F(StatusTest, WhoIsLateIsToldToTheRootWhichSaysSo) {
   ASSERT_TRUE(group.AllFormed());
   const LogCapture log(LogLevel::kDebug);
   // No rank reports that it waits: the root has inquired and found nothing.
-  group[2].plane().NoteLate();
+  group[2].plane().survey().NoteLate();
   loop.For(milliseconds(100));
   EXPECT_EQ(log.Text(), "");
 }

@@ -32,10 +32,10 @@ KeyedAllGather Part(int rank, Bytes bytes, uint64_t timeout_milliseconds = 10000
 TEST_F(ControlPlaneTest, AnExchangeReachesAll) {
   Form();
   for (int number : {3, 0, 4, 1})
-    rank(static_cast<size_t>(number)).plane().Contribute(Part(number, {uint8_t(number)}));
+    rank(static_cast<size_t>(number)).plane().exchanges().Contribute(Part(number, {uint8_t(number)}));
   loop.For(milliseconds(20));
   EXPECT_TRUE(rank(0).exchanged.empty());
-  rank(2).plane().Contribute(Part(2, {2}));
+  rank(2).plane().exchanges().Contribute(Part(2, {2}));
   ASSERT_TRUE(loop.Until([&] {
     for (size_t i = 0; i < 5; ++i) {
       if (rank(i).exchanged.size() != 1) return false;
@@ -48,7 +48,8 @@ TEST_F(ControlPlaneTest, AnExchangeReachesAll) {
 
 TEST_F(ControlPlaneTest, AnExchangeWithoutAllNamesTheMissing) {
   Form();
-  for (int number : {0, 2, 4}) rank(static_cast<size_t>(number)).plane().Contribute(Part(number, {}, 50));
+  for (int number : {0, 2, 4})
+    rank(static_cast<size_t>(number)).plane().exchanges().Contribute(Part(number, {}, 50));
   EXPECT_TRUE(group->AllToldOf(
       {Code::kDeadline,
        "the exchange \"addresses\" was not complete after 50ms: ranks 1 on a, 3 on b did not "
@@ -59,8 +60,8 @@ TEST_F(ControlPlaneTest, AnExchangeWithoutAllNamesTheMissing) {
 
 TEST_F(ControlPlaneTest, AnExchangeWithoutADeadlineDoesNotEndAtOnce) {
   Form();
-  rank(0).plane().Contribute(Part(0, {}, MillisecondsLeft(Deadline::Never())));
-  rank(2).plane().Contribute({"other", std::numeric_limits<uint64_t>::max(), {{2, {}}}});
+  rank(0).plane().exchanges().Contribute(Part(0, {}, MillisecondsLeft(Deadline::Never())));
+  rank(2).plane().exchanges().Contribute({"other", std::numeric_limits<uint64_t>::max(), {{2, {}}}});
   loop.For(milliseconds(50));
   EXPECT_TRUE(rank(0).failures.empty());
 }
@@ -68,20 +69,20 @@ TEST_F(ControlPlaneTest, AnExchangeWithoutADeadlineDoesNotEndAtOnce) {
 TEST_F(ControlPlaneTest, TheFirstFailureIsEverybodys) {
   Form();
   const Failure first{{Code::kDisagreement, "rank 3 is in Barrier", "look"}, 3, 9, "last words"};
-  rank(3).plane().Fail(first);
+  rank(3).plane().failures().Fail(first);
   EXPECT_TRUE(group->AllToldOf(first.error));
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(rank(i).failures.front(), first);
-  rank(4).plane().Fail({{Code::kInternal, "second", ""}, 4, -1, ""});
-  rank(0).plane().Fail({{Code::kInternal, "third", ""}, 0, -1, ""});
+  rank(4).plane().failures().Fail({{Code::kInternal, "second", ""}, 4, -1, ""});
+  rank(0).plane().failures().Fail({{Code::kInternal, "third", ""}, 0, -1, ""});
   loop.For(milliseconds(20));
   EXPECT_TRUE(group->AllToldOf(first.error));
 }
 
 TEST_F(ControlPlaneTest, OfTwoFailuresTheRootChoosesOneForAll) {
   Form();
-  rank(4).plane().Fail({{Code::kInternal, "of 4", ""}, 4, -1, ""});
-  rank(3).plane().Fail({{Code::kInternal, "of 3", ""}, 3, -1, ""});
-  rank(1).plane().Fail({{Code::kInternal, "of 1", ""}, 1, -1, ""});
+  rank(4).plane().failures().Fail({{Code::kInternal, "of 4", ""}, 4, -1, ""});
+  rank(3).plane().failures().Fail({{Code::kInternal, "of 3", ""}, 3, -1, ""});
+  rank(1).plane().failures().Fail({{Code::kInternal, "of 1", ""}, 1, -1, ""});
   ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty(); }));
   EXPECT_TRUE(group->AllToldOf(rank(0).failures.front().error));
 }
@@ -90,25 +91,25 @@ TEST_F(ControlPlaneTest, OfTwoFailuresTheRootChoosesOneForAll) {
 TEST_F(ControlPlaneTest, AFailureThatIsDueIsTheFirst) {
   Form();
   const Failure first{{Code::kInternal, "of 3", ""}, 3, -1, ""};
-  rank(3).plane().AwaitFailure(3, seconds(30));
+  rank(3).plane().failures().Await(3, seconds(30));
   ASSERT_TRUE(Exchange());
-  rank(0).plane().Fail({{Code::kInternal, "of 0", ""}, 0, -1, ""});
+  rank(0).plane().failures().Fail({{Code::kInternal, "of 0", ""}, 0, -1, ""});
   EXPECT_TRUE(rank(0).failures.empty());
-  rank(3).plane().Fail(first);
+  rank(3).plane().failures().Fail(first);
   EXPECT_TRUE(group->AllToldOf(first.error));
 }
 
 TEST_F(ControlPlaneTest, AFailureThatIsDueAndDoesNotComeOnlyDelaysTheNext) {
   Form();
-  rank(3).plane().AwaitFailure(3, milliseconds(1));
+  rank(3).plane().failures().Await(3, milliseconds(1));
   ASSERT_TRUE(Exchange());
-  rank(0).plane().Fail({{Code::kInternal, "of 0", ""}, 0, -1, ""});
+  rank(0).plane().failures().Fail({{Code::kInternal, "of 0", ""}, 0, -1, ""});
   EXPECT_TRUE(group->AllToldOf({Code::kInternal, "of 0", ""}));
 }
 
 TEST_F(ControlPlaneTest, EveryoneKnowsWhenTheLastWasTold) {
   Form();
-  rank(0).plane().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
+  rank(0).plane().failures().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
   EXPECT_EQ(rank(0).everyone_knows, 0);
   ASSERT_TRUE(loop.Until([&] {
     for (size_t i = 0; i < 5; ++i) {
@@ -121,7 +122,7 @@ TEST_F(ControlPlaneTest, EveryoneKnowsWhenTheLastWasTold) {
 
 TEST_F(ControlPlaneTest, WhoHangsUpAtAFailureKnowsOfIt) {
   Form();
-  rank(4).plane().Fail({{Code::kInternal, "x", ""}, 4, -1, ""});
+  rank(4).plane().failures().Fail({{Code::kInternal, "x", ""}, 4, -1, ""});
   ASSERT_TRUE(loop.Until([&] { return !rank(2).failures.empty(); }));
   group->Kill(2);
   group->Kill(4);
@@ -157,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(All, LossTest,
 TEST_F(ControlPlaneTest, WhatALeaderFoundOutReachesItsFollowersAlsoWhenItEnds) {
   Form();
   const Error error{Code::kDisagreement, "rank 2 found out", ""};
-  rank(2).plane().Fail({error, 2, -1, ""});
+  rank(2).plane().failures().Fail({error, 2, -1, ""});
   group->Kill(2);
   EXPECT_TRUE(group->AllToldOf(error));
 }
@@ -182,8 +183,8 @@ TEST_P(LeaveTest, InAnyOrderIsNoFailure) {
     }
   };
   for (const size_t leaver : GetParam()) {
-    rank(leaver).plane().Leave();
-    rank(leaver).plane().Leave();
+    rank(leaver).plane().leaving().Leave();
+    rank(leaver).plane().leaving().Leave();
     loop.Settle();
     let_go();
   }
@@ -204,10 +205,10 @@ INSTANTIATE_TEST_SUITE_P(Orders, LeaveTest,
 
 TEST_F(ControlPlaneTest, AFollowerIsReleasedEarlyTheOthersWhenNobodyNeedsThem) {
   Form();
-  rank(3).plane().Leave();
+  rank(3).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return Released(3); }));
-  rank(0).plane().Leave();
-  rank(2).plane().Leave();
+  rank(0).plane().leaving().Leave();
+  rank(2).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return Released(2); }));
   EXPECT_FALSE(Released(0));
 }
@@ -215,7 +216,7 @@ TEST_F(ControlPlaneTest, AFollowerIsReleasedEarlyTheOthersWhenNobodyNeedsThem) {
 // The root waited for the exit report of such a rank, which had ended.
 TEST_F(ControlPlaneTest, ARankIsReleasedOnceItsLeaveMessageHasGoneUp) {
   Form();
-  rank(3).plane().Leave();
+  rank(3).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return Released(3); }));
   group->Kill(2);
   ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty(); }));
@@ -224,7 +225,7 @@ TEST_F(ControlPlaneTest, ARankIsReleasedOnceItsLeaveMessageHasGoneUp) {
 
 TEST_F(ControlPlaneTest, WhoHasSaidGoodbyeMayEnd) {
   Form();
-  rank(4).plane().Leave();
+  rank(4).plane().leaving().Leave();
   loop.Settle();
   group->Kill(4);
   loop.For(milliseconds(100));
@@ -233,8 +234,8 @@ TEST_F(ControlPlaneTest, WhoHasSaidGoodbyeMayEnd) {
 
 TEST_F(ControlPlaneTest, ADeathAfterTheGoodbyesOfOthersIsStillOne) {
   Form();
-  rank(0).plane().Leave();
-  rank(1).plane().Leave();
+  rank(0).plane().leaving().Leave();
+  rank(1).plane().leaving().Leave();
   loop.Settle();
   group->Kill(3);
   group->Kill(1);
@@ -243,7 +244,7 @@ TEST_F(ControlPlaneTest, ADeathAfterTheGoodbyesOfOthersIsStillOne) {
 
 TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeIsNamedByAll) {
   Form();
-  rank(2).plane().Leave();
+  rank(2).plane().leaving().Leave();
   loop.Settle();
   group->Kill(2);
   ASSERT_TRUE(loop.Until([&] { return !rank(0).failures.empty() && !rank(3).failures.empty(); }));
@@ -257,10 +258,11 @@ TEST_F(ControlPlaneTest, ALeaderThatEndsAfterItsGoodbyeIsNamedByAll) {
 // had the failure, and then 2 s for the answer to its exit report.
 TEST_F(ControlPlaneTest, ARankWhoseLeaveMessageMeetsTheFailureWaitsForNothing) {
   Form();
-  rank(0).plane().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
-  rank(4).plane().Leave();
+  rank(0).plane().failures().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
+  rank(4).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return rank(4).everyone_knows == 1; }));
-  for (size_t i = 0; i < group->size(); ++i) rank(i).plane().FinishEnds({{.rank = int(i)}}, seconds(10));
+  for (size_t i = 0; i < group->size(); ++i)
+    rank(i).plane().exit_reports().Finish({{.rank = int(i)}}, seconds(10));
   idle = {};
   ASSERT_TRUE(loop.Until([&] { return rank(4).ends_told == 1; }));
   EXPECT_LT(idle, milliseconds(500));
@@ -269,8 +271,8 @@ TEST_F(ControlPlaneTest, ARankWhoseLeaveMessageMeetsTheFailureWaitsForNothing) {
 // Seed 7090777 again: a leader whose ranks had all left ended before it had handed over their exit reports.
 TEST_F(ControlPlaneTest, LeaveMessagesEndNoFailedGroup) {
   Form();
-  rank(0).plane().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
-  for (size_t i = 0; i < group->size(); ++i) rank(i).plane().Leave();
+  rank(0).plane().failures().Fail({{Code::kInternal, "x", ""}, 0, -1, ""});
+  for (size_t i = 0; i < group->size(); ++i) rank(i).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return rank(0).plane().HasLeft(4) && rank(0).plane().HasLeft(3); }));
   for (size_t i = 1; i < group->size(); ++i) group->Kill(i);
   loop.Settle();
@@ -280,8 +282,8 @@ TEST_F(ControlPlaneTest, LeaveMessagesEndNoFailedGroup) {
 TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
   Form();
   const LogCapture log;
-  rank(0).plane().Leave();
-  rank(0).plane().Retire();
+  rank(0).plane().leaving().Leave();
+  rank(0).plane().leaving().Retire();
   loop.Settle();
   group->Kill(0);
   loop.For(milliseconds(100));
@@ -290,11 +292,11 @@ TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
       log.Text(),
       HasSubstr("the group's control plane has ended; the end of a rank is not detected from now on"));
   // No node is left to wait for, except the own one.
-  rank(4).plane().Leave();
+  rank(4).plane().leaving().Leave();
   EXPECT_TRUE(Released(4));
-  rank(2).plane().Leave();
+  rank(2).plane().leaving().Leave();
   EXPECT_FALSE(Released(2));
-  rank(3).plane().Leave();
+  rank(3).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return Released(3); }));
   group->Kill(3);
   ASSERT_TRUE(loop.Until([&] { return Released(2); }));
@@ -303,13 +305,13 @@ TEST_F(ControlPlaneTest, ARootThatRetiresIsNoLoss) {
 TEST_F(ControlPlaneTest, ALeaderThatRetiresIsNoLossAndKeepsNobodyWaiting) {
   Form();
   const LogCapture log;
-  rank(2).plane().Leave();
-  rank(2).plane().Retire();
+  rank(2).plane().leaving().Leave();
+  rank(2).plane().leaving().Retire();
   loop.Settle();
   group->Kill(2);
   loop.For(milliseconds(100));
   for (const size_t i : {0, 1, 3, 4}) EXPECT_TRUE(rank(i).failures.empty()) << i;
-  for (const size_t i : {0, 1, 4}) rank(i).plane().Leave();
+  for (const size_t i : {0, 1, 4}) rank(i).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return Released(1) && Released(4); }));
   group->Kill(1);
   group->Kill(4);
@@ -321,10 +323,10 @@ TEST_F(ControlPlaneTest, ALeaderReleasesWhoHasLeftBeforeItRetires) {
   group = std::make_unique<TestGroup>(loop, MakeRequests({"a", "b", "b", "b"}));
   ASSERT_TRUE(group->AllFormed());
   const LogCapture log;
-  rank(1).plane().Leave();
-  rank(2).plane().Leave();
+  rank(1).plane().leaving().Leave();
+  rank(2).plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return rank(1).plane().HasLeft(2); }));
-  rank(1).plane().Retire();
+  rank(1).plane().leaving().Retire();
   ASSERT_TRUE(loop.Until([&] { return Released(2); }));
   loop.Settle();
   const std::string text = log.Text();

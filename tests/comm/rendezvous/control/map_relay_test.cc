@@ -25,7 +25,7 @@ class MapRelayTest : public testing::Test {
   TestRank& rank(size_t number) { return (*group)[number]; }
 
   void Send(size_t from, const Bytes& message) {
-    rank(from).plane().SendToMaps(static_cast<int>(from), message);
+    rank(from).plane().maps().SendToRoot(static_cast<int>(from), message);
   }
   void Join(size_t from, uint64_t items = 10) {
     Send(from, map::Encode(0, map::Join{{items, {}, {}, "test"}, {}}));
@@ -49,7 +49,7 @@ class MapRelayTest : public testing::Test {
   bool AllTolerate(bool on) {
     return loop.Until([&] {
       for (size_t i = 0; i < group->size(); ++i) {
-        if (group->alive(i) && rank(i).plane().tolerates_losses() != on) return false;
+        if (group->alive(i) && rank(i).plane().maps().tolerates() != on) return false;
       }
       return true;
     });
@@ -81,7 +81,8 @@ TEST_F(MapRelayTest, ASurveyFromAnyRankHasTheMap) {
   std::optional<Surveyed> answer;
   const auto ask = [&](size_t from) {
     answer.reset();
-    rank(from).plane().AskAll(std::chrono::seconds(30), [&](const Surveyed& surveyed) { answer = surveyed; });
+    rank(from).plane().survey().AskAll(std::chrono::seconds(30),
+                                       [&](const Surveyed& surveyed) { answer = surveyed; });
     return loop.Until([&] { return answer.has_value(); });
   };
   ASSERT_TRUE(ask(3));
@@ -153,18 +154,18 @@ TEST_F(MapRelayTest, ALossAfterTheMapIsAFailure) {
 TEST_F(MapRelayTest, TheExitStatusOfARankThatTheMapHadMissedMayComeAfterTheMap) {
   for (size_t i = 0; i < 5; ++i) Join(i, 1);
   ASSERT_TRUE(AllTolerate(true));
-  rank(3).plane().LoseProgram(3);
+  rank(3).plane().maps().Lose({{3}, ""});
   for (const size_t i : {0, 1, 2, 4}) Send(i, map::EncodeBare(MessageType::kStop, 0));
   ASSERT_TRUE(AllTolerate(false));
   const auto exit_of = [](int rank) {
     return Failure{{Code::kPeerLost, fmt::format("rank {} on b failed: exit 1", rank), ""}, rank, 1, ""};
   };
-  rank(3).plane().LoseProgram(exit_of(3));
+  rank(3).plane().maps().LoseProgram(exit_of(3));
   // Behind it on the same way.
   rank(3).map_messages.clear();
   Join(3, 1);
   EXPECT_TRUE(NobodyFailed());
-  rank(2).plane().LoseProgram(exit_of(2));
+  rank(2).plane().maps().LoseProgram(exit_of(2));
   EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 2 on b failed: exit 1", ""}));
 }
 
@@ -175,6 +176,7 @@ TEST_F(MapRelayTest, AnExchangeAmongSupervisorsIsCompleteWithoutTheLost) {
   const auto contribute = [&](int from, const std::string& name) {
     rank(static_cast<size_t>(from))
         .plane()
+        .exchanges()
         .Contribute({name, MillisecondsLeft(Deadline::Never()), {{from, {}}}});
   };
   contribute(2, "supervisors/begun before");
@@ -194,7 +196,7 @@ TEST_F(MapRelayTest, AnExchangeAmongProgramsNeedsTheLost) {
   ASSERT_TRUE(AllTolerate(true));
   group->Kill(4);
   ASSERT_TRUE(loop.Until([&] { return rank(0).plane().HasLeft(4); }));
-  rank(2).plane().Contribute({"program 0/data endpoints", 100000, {{2, {}}}});
+  rank(2).plane().exchanges().Contribute({"program 0/data endpoints", 100000, {{2, {}}}});
   EXPECT_TRUE(
       group->AllToldOf({Code::kPeerLost, "rank 4 on c ended before it took part in \"data endpoints\"",
                         "check that its program calls muster::Init and does not end early"}));
@@ -205,7 +207,7 @@ TEST_F(MapRelayTest, TheOthersLeaveWithoutTheLost) {
   ASSERT_TRUE(AllTolerate(true));
   group->Kill(4);
   ASSERT_TRUE(loop.Until([&] { return rank(0).plane().HasLeft(4); }));
-  for (size_t i = 0; i < 4; ++i) rank(i).plane().Leave();
+  for (size_t i = 0; i < 4; ++i) rank(i).plane().leaving().Leave();
   EXPECT_TRUE(loop.Until(
       [&] { return rank(0).released + rank(1).released + rank(2).released + rank(3).released == 4; }));
   EXPECT_TRUE(NobodyFailed());
@@ -217,7 +219,7 @@ TEST_F(MapRelayTest, AProgramThatEndsKeepsItsProcessInTheGroup) {
   Want(3);
   ASSERT_TRUE(loop.Until([&] { return GrantedTo(3).size() == 1; }));
   Want(1);
-  rank(3).plane().LoseProgram(
+  rank(3).plane().maps().LoseProgram(
       Failure{{Code::kPeerLost, "rank 3 on b failed: signal 9 (Killed)", ""}, 3, 137, ""});
   ASSERT_TRUE(loop.Until([&] { return GrantedTo(1).size() == 1; }));
   EXPECT_FALSE(rank(0).plane().HasLeft(3));
@@ -226,7 +228,7 @@ TEST_F(MapRelayTest, AProgramThatEndsKeepsItsProcessInTheGroup) {
 
 TEST_F(MapRelayTest, AnotherRanksNameIsNotBelieved) {
   for (size_t i = 0; i < 5; ++i) Join(i);
-  rank(4).plane().SendToMaps(1, map::EncodeBare(MessageType::kWant, 0));
+  rank(4).plane().maps().SendToRoot(1, map::EncodeBare(MessageType::kWant, 0));
   Want(2);
   ASSERT_TRUE(loop.Until([&] { return GrantedTo(2).size() == 1; }));
   EXPECT_THAT(GrantedTo(1), ElementsAre());
@@ -258,8 +260,8 @@ TEST(MapOfASilentLeader, GoesOnWithARankThatIsConnectedToTheRoot) {
   stopped.Settle();
   late.Start();
   ASSERT_TRUE(together([&] { return root.formed() && leader->formed() && follower.formed(); }));
-  root.plane().SendToMaps(0, map::Encode(0, map::Join{{1, {}, {}, "test"}, {}}));
-  ASSERT_TRUE(loop.Until([&] { return root.plane().tolerates_losses(); }));
+  root.plane().maps().SendToRoot(0, map::Encode(0, map::Join{{1, {}, {}, "test"}, {}}));
+  ASSERT_TRUE(loop.Until([&] { return root.plane().maps().tolerates(); }));
   leader.reset();
   ASSERT_TRUE(loop.Until([&] { return root.plane().HasLeft(1); }));
   EXPECT_FALSE(root.plane().HasLeft(2));

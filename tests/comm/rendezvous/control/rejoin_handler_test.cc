@@ -22,7 +22,7 @@ class RejoinHandlerTest : public testing::Test {
   }
   // Ends its part in the first group and comes back for the second.
   void ComeBack(size_t rank) {
-    first[rank].plane().Leave();
+    first[rank].plane().leaving().Leave();
     ASSERT_TRUE(loop.Until([&] { return first[rank].released == 1; }));
     first.Kill(rank);
     second[rank] = std::make_unique<TestRank>(*loop, requests[rank]);
@@ -102,7 +102,7 @@ TEST_F(RejoinHandlerTest, AlsoOnAnotherNodeThanItsOwn) {
 }
 
 TEST_F(RejoinHandlerTest, WhileOthersHaveLeftAsWell) {
-  first[3].plane().Leave();
+  first[3].plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return first[3].released == 1; }));
   TestRank twice(*loop, requests[1]);
   twice.Start();
@@ -248,8 +248,8 @@ TEST_F(UnformedTest, AProcessWithoutItsRosterReceivesTheFailureOfTheGroup) {
 
 // For the group it counts as left: it would wait for the end of the map, and then for a root until its deadline.
 TEST_F(UnformedTest, AlsoWhenAMapGoesOnWithoutIt) {
-  first[0].plane().SendToMaps(0, map::Encode(0, map::Join{{1, {}, {}, "test"}, {}}));
-  ASSERT_TRUE(loop.Until([&] { return first[0].plane().tolerates_losses(); }));
+  first[0].plane().maps().SendToRoot(0, map::Encode(0, map::Join{{1, {}, {}, "test"}, {}}));
+  ASSERT_TRUE(loop.Until([&] { return first[0].plane().maps().tolerates(); }));
   first.Kill(2);
   ASSERT_TRUE(loop.Until([&] { return first[0].plane().HasLeft(2) && first[0].plane().HasLeft(3); }));
   const Result<Failure> failure = Decode<Failure>(AnswerTo(requests[3].self));
@@ -266,7 +266,7 @@ TEST_F(UnformedTest, AProcessOfTheNextGroupWaitsAlthoughItReportsALoss) {
 }
 
 TEST_F(UnformedTest, AReportedLossIsNoClaimOfARankAtWork) {
-  first[2].plane().Leave();
+  first[2].plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return first[2].plane().HasLeft(2) && first[0].plane().HasLeft(2); }));
   EXPECT_EQ(ControlTypeOf(AnswerTo(requests[2].self)), ControlType::kLater);
 }

@@ -136,7 +136,7 @@ TEST(ReportHandoverOfALeaderTest, RanksThatHaveLeftAreReportedToo) {
   follower.CloseAfterFlush();
   parent_end.Reset();
   ASSERT_TRUE(loop.Until([&] { return all_know == 1; }));
-  leader.FinishEnds({{.rank = 3}}, std::chrono::seconds(60));
+  leader.exit_reports().Finish({{.rank = 3}}, std::chrono::seconds(60));
   ASSERT_TRUE(loop.Until([&] { return !taken.empty(); }));
   EXPECT_THAT(taken, ElementsAre(OrphanReport{"id", {of_fourth, {.rank = 3}, {.rank = 5}}}));
 }

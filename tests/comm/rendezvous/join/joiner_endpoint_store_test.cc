@@ -189,7 +189,7 @@ TEST_F(JoinerEndpointStoreTest, WhoComesBackEarlyIsToldToWait) {
   ASSERT_TRUE(first.AllFormed());
   std::vector<std::unique_ptr<TestRank>> second;
   for (const size_t rank : {1u, 0u}) {
-    first[rank].plane().Leave();
+    first[rank].plane().leaving().Leave();
     ASSERT_TRUE(loop.Until([&] { return first[rank].released == 1; }));
     first.Kill(rank);
     second.push_back(std::make_unique<TestRank>(*loop, requests[rank]));

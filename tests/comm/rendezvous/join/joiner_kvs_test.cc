@@ -58,7 +58,7 @@ TEST_F(JoinerKvsTest, TheRootIsSilentUntilTheNextGroup) {
   ASSERT_TRUE(first.AllFormed());
   std::vector<std::unique_ptr<TestRank>> second;
   for (const size_t rank : {1u, 0u}) {
-    first[rank].plane().Leave();
+    first[rank].plane().leaving().Leave();
     ASSERT_TRUE(loop.Until([&] { return first[rank].released == 1; }));
     first.Kill(rank);
     EXPECT_EQ(kvs_list[0]->shared->published, 1);

@@ -24,7 +24,7 @@ class ExitReportsTest : public testing::Test {
     ASSERT_TRUE(group->AllFormed());
   }
   void Break() {
-    rank(3).plane().Fail({{Code::kPeerLost, "rank 3 failed", ""}, 3, 9, ""});
+    rank(3).plane().failures().Fail({{Code::kPeerLost, "rank 3 failed", ""}, 3, 9, ""});
     ASSERT_TRUE(loop.Until([&] {
       for (size_t i = 0; i < 5; ++i) {
         if (rank(i).everyone_knows == 0) return false;
@@ -34,7 +34,7 @@ class ExitReportsTest : public testing::Test {
   }
   TestRank& rank(size_t number) { return (*group)[number]; }
   void Finish(size_t number, Duration patience = seconds(60)) {
-    rank(number).plane().FinishEnds({EndOf(static_cast<int>(number))}, patience);
+    rank(number).plane().exit_reports().Finish({EndOf(static_cast<int>(number))}, patience);
   }
   bool Told(size_t number) { return rank(number).ends_told == 1; }
   static RankEnd EndOf(int rank) {
@@ -99,8 +99,8 @@ TEST_F(ExitReportsTest, WithoutARootALeaderEnds) {
 TEST_F(ExitReportsTest, AGroupThatIsWellTellsBeforeItLeaves) {
   Form();
   for (size_t number = 0; number < 5; ++number) {
-    rank(number).plane().SendExitReport({EndOf(static_cast<int>(number))});
-    rank(number).plane().Leave();
+    rank(number).plane().exit_reports().Send({EndOf(static_cast<int>(number))});
+    rank(number).plane().leaving().Leave();
   }
   ASSERT_TRUE(loop.Until([&] {
     // A process that is released ends, and hangs up.
@@ -117,8 +117,8 @@ TEST_F(ExitReportsTest, AGroupThatIsWellTellsBeforeItLeaves) {
 TEST_F(ExitReportsTest, AFailureThatCameFromAboveWasTold) {
   Form();
   Break();
-  EXPECT_FALSE(rank(0).plane().failure_is_from_parent());
-  for (size_t i = 1; i < 5; ++i) EXPECT_TRUE(rank(i).plane().failure_is_from_parent()) << i;
+  EXPECT_FALSE(rank(0).plane().failures().from_parent());
+  for (size_t i = 1; i < 5; ++i) EXPECT_TRUE(rank(i).plane().failures().from_parent()) << i;
 }
 
 TEST_F(ExitReportsTest, TheLossOfTheRootIsToldByItsLeadersAndItsNode) {
@@ -130,8 +130,8 @@ TEST_F(ExitReportsTest, TheLossOfTheRootIsToldByItsLeadersAndItsNode) {
     }
     return true;
   }));
-  for (const size_t i : {1U, 2U, 4U}) EXPECT_FALSE(rank(i).plane().failure_is_from_parent()) << i;
-  EXPECT_TRUE(rank(3).plane().failure_is_from_parent());
+  for (const size_t i : {1U, 2U, 4U}) EXPECT_FALSE(rank(i).plane().failures().from_parent()) << i;
+  EXPECT_TRUE(rank(3).plane().failures().from_parent());
 }
 
 // A leader, rank 1, with the leader of ranks 2 and 3 below it.

@@ -62,7 +62,7 @@ class OwnerInquiryTest : public testing::Test {
   // The answer to rank `asker`; the default if it gets none.
   OwnerAnswer Ask(size_t asker, const OwnerQuestion& question = kQuestion) {
     std::optional<OwnerAnswer> answer;
-    (*group)[asker].plane().AskOwner(question, [&](const OwnerAnswer& told) { answer = told; });
+    (*group)[asker].plane().inquiry().Ask(question, [&](const OwnerAnswer& told) { answer = told; });
     EXPECT_TRUE(loop.Until([&] { return answer.has_value(); }));
     return answer.value_or(OwnerAnswer{});
   }
@@ -152,7 +152,7 @@ TEST_F(OwnerInquiryTest, ManyAtOnceAreKeptApart) {
     OwnerQuestion question = kQuestion;
     question.client_port = port;
     question.node = kNodeOf[port % 5];
-    (*group)[3].plane().AskOwner(question, [&right, port](const OwnerAnswer& told) {
+    (*group)[3].plane().inquiry().Ask(question, [&right, port](const OwnerAnswer& told) {
       if (told.rank == port % 5 && told.generation == port) right.push_back(port);
     });
   }
@@ -192,7 +192,7 @@ TEST_F(OwnerInquiryTest, AnAnswerWithoutALateProcessIsNotComplete) {
 
 TEST_F(OwnerInquiryTest, NobodyIsAskedWhoHasLeft) {
   Form({"a", "b", "c"});
-  (*group)[2].plane().Leave();
+  (*group)[2].plane().leaving().Leave();
   ASSERT_TRUE(loop.Until([&] { return (*group)[2].released == 1; }));
   group->Kill(2);
   EXPECT_EQ(Ask(0, About(2)).kind, OwnerKind::kNoOwner);
