@@ -12,7 +12,11 @@ step() { ctl srun "$@"; }
 # the real one, and starts the copy with this prefix, which is empty otherwise.
 real_programs=$(readlink -f "${MUSTER_BIN_DIR:-$top/bazel-bin}")
 old_kernel=()
-[[ -z ${MUSTER_TEST_KERNEL-} ]] || old_kernel=("$real_programs/tests/old_kernel/old_kernel" "$MUSTER_TEST_KERNEL")
+if [[ -n ${MUSTER_TEST_KERNEL-} ]]; then
+  old_kernel=("$real_programs/tests/old_kernel/old_kernel" "$MUSTER_TEST_KERNEL")
+  # The python3 of pyenv is a shell script, whose tests for files do not survive EPERM.
+  PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
+fi
 
 # has_files DIR COUNT
 has_files() { [[ $(find "$1" -type f ! -name '*.new' | wc -l) -ge $2 ]]; }

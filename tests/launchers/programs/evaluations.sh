@@ -68,11 +68,11 @@ harness() {
 readonly three_tasks=(run --model hf --model_args 'pretrained=tiny,dtype=float32' --device cpu --include_path lm_tasks
   --tasks 'muster_sums,muster_words,muster_text' --batch_size 4 --log_samples)
 
-# stock HARNESS: what it makes itself, in one process; once.
+# stock HARNESS: what it makes itself, in one process; once. The results contain what it can find out about the machine.
 stock() {
   local arguments=("${three_tasks[@]}")
   [[ $1 == lm_eval ]] || arguments=("${letters[@]:2}")
-  [[ -d $files/stock-$1 ]] || on gpu01 python -m "$1" "${arguments[@]}" --output_path "$files/stock-$1" >"$dir/stock" 2>&1 ||
+  [[ -d $files/stock-$1 ]] || on gpu01 "${old_kernel[@]}" python -m "$1" "${arguments[@]}" --output_path "$files/stock-$1" >"$dir/stock" 2>&1 ||
     fail "$(tail -n 5 "$dir/stock")"
 }
 

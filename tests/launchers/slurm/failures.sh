@@ -189,7 +189,7 @@ no_place_for_sockets() {
   program=$(readlink -f "$(command -v muster)")
   fresh
   expect_code 71 step -N2 --ntasks-per-node=1 -w 'gpu[01-02]' unshare -m sh -c 'if [ "$SLURM_PROCID" = 1 ]; then
-      for place in /dev/shm /tmp; do mount -t tmpfs -o ro none "$place" || exit; done
+      for place in /dev/shm /tmp; do mount --bind "$place" "$place" && mount -o remount,bind,ro "$place" || exit; done
       unset TMPDIR
     fi
     exec "$0" run -- sleep 100' "$program" 2>"$dir/err" || fail "$(<"$dir/err")"
