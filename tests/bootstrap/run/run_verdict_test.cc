@@ -66,6 +66,13 @@ TEST(RunVerdict, OnlyTheFirstOwnFailureIsReported) {
   EXPECT_EQ(StatusOf(*verdict.failure()), 7);
 }
 
+TEST(RunVerdict, DoesNotLeaveWhileAProgramRuns) {
+  RunVerdict verdict(WithOthers());
+  verdict.Formed(GroupOf(2), {0, 1});
+  EXPECT_EQ(verdict.ProgramEnded({0, kOk}, false, kStart), RunSteps{});
+  EXPECT_EQ(verdict.ProgramEnded({1, kOk}, true, kStart), RunSteps{RunStep::kLeave});
+}
+
 // A leave message would let this process exit with 0.
 TEST(RunVerdict, DoesNotLeaveAfterAFailureOfItsOwn) {
   RunVerdict verdict(WithOthers());
