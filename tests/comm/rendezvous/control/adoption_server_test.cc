@@ -27,9 +27,9 @@ class AdoptionServerTest : public testing::Test {
  protected:
   AdoptionServerTest() : group(loop, std::vector<std::string>{"a", "b"}) {
     EXPECT_TRUE(group.AllFormed());
-    for (const size_t rank : {size_t{0}, size_t{1}}) {
+    for (const size_t node : {size_t{0}, size_t{1}}) {
       auto server =
-          AdoptionServer::Open(*loop, group[rank].plane(), {getuid(), "log: {level: debug}\n", "job 7"},
+          AdoptionServer::Open(*loop, group[node].plane(), {getuid(), "log: {level: debug}\n", "job 7"},
                                [this](int rank, pid_t process) { lost.emplace_back(rank, process); });
       EXPECT_TRUE(server);
       servers.push_back(*std::move(server));
