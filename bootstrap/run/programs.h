@@ -16,8 +16,8 @@
 #include "bootstrap/run/program/program_environment.h"
 #include "bootstrap/run/program/rank_program.h"
 #include "bootstrap/run/program/stream_plan.h"
-#include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor_plan.h"
+#include "bootstrap/run/verdict/run_verdict.h"
 #include "bootstrap/store/store_users.h"
 
 namespace muster::run {

@@ -10,8 +10,8 @@
 
 #include "bootstrap/process/signals.h"
 #include "bootstrap/report/run_recorder.h"
-#include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor_plan.h"
+#include "bootstrap/run/verdict/run_verdict.h"
 #include "comm/net/event_loop.h"
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/join/joiner.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/run/run_verdict.h"
 #include "bootstrap/run/supervisor.h"
+#include "bootstrap/run/verdict/run_verdict.h"
 #include "comm/rendezvous/survey/process_state.h"
 #include "tests/comm/base/folder.h"
 #include "tests/comm/rendezvous/test_group.h"

@@ -1,5 +1,5 @@
 // The part of `muster run` that uses a group, without programs: bootstrap/run/supervisor.cc is the original,
-// and bootstrap/run/run_end.cc has the order of its last steps.
+// and bootstrap/run/verdict/run_end.cc has the order of its last steps.
 #include <fmt/format.h>
 
 #include <algorithm>

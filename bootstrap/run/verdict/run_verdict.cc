@@ -1,4 +1,4 @@
-#include "bootstrap/run/run_verdict.h"
+#include "bootstrap/run/verdict/run_verdict.h"
 
 #include <algorithm>
 #include <csignal>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bootstrap/process/end_request.h"
-#include "bootstrap/run/failure_log.h"
+#include "bootstrap/run/verdict/failure_log.h"
 #include "comm/base/deadline.h"
 #include "comm/rendezvous/messages/messages.h"
 

@@ -1,8 +1,8 @@
-#include "bootstrap/run/run_end.h"
+#include "bootstrap/run/verdict/run_end.h"
 
 #include <algorithm>
 
-#include "bootstrap/run/own_failure.h"
+#include "bootstrap/run/verdict/own_failure.h"
 #include "comm/log/log.h"
 
 namespace muster::run {

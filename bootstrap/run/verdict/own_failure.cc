@@ -1,4 +1,4 @@
-#include "bootstrap/run/own_failure.h"
+#include "bootstrap/run/verdict/own_failure.h"
 
 #include <fmt/core.h>
 

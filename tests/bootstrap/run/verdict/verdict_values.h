@@ -4,7 +4,7 @@
 #include <csignal>
 #include <string>
 
-#include "bootstrap/run/run_verdict.h"
+#include "bootstrap/run/verdict/run_verdict.h"
 
 namespace muster::run {
 

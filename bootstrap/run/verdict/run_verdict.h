@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bootstrap/process/end_request.h"
-#include "bootstrap/run/failure_log.h"
-#include "bootstrap/run/own_failure.h"
-#include "bootstrap/run/run_end.h"
+#include "bootstrap/run/verdict/failure_log.h"
+#include "bootstrap/run/verdict/own_failure.h"
+#include "bootstrap/run/verdict/run_end.h"
 #include "comm/base/deadline.h"
 #include "comm/rendezvous/messages/messages.h"
 

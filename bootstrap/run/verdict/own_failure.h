@@ -12,7 +12,7 @@
 
 #include "bootstrap/process/child.h"
 #include "bootstrap/process/end_request.h"
-#include "bootstrap/run/failure_log.h"
+#include "bootstrap/run/verdict/failure_log.h"
 #include "comm/base/deadline.h"
 #include "comm/base/error.h"
 #include "comm/rendezvous/messages/exit_report.h"

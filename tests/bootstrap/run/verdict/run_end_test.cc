@@ -1,11 +1,11 @@
-#include "bootstrap/run/run_end.h"
+#include "bootstrap/run/verdict/run_end.h"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <optional>
 
-#include "tests/bootstrap/run/verdict_values.h"
+#include "tests/bootstrap/run/verdict/verdict_values.h"
 
 namespace muster::run {
 namespace {

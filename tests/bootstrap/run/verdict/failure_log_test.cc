@@ -1,4 +1,4 @@
-#include "bootstrap/run/failure_log.h"
+#include "bootstrap/run/verdict/failure_log.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "bootstrap/run/run_verdict.h"
+#include "bootstrap/run/verdict/run_verdict.h"
 
 namespace muster::run {
 namespace {

@@ -1,10 +1,10 @@
-#include "bootstrap/run/own_failure.h"
+#include "bootstrap/run/verdict/own_failure.h"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 
-#include "tests/bootstrap/run/verdict_values.h"
+#include "tests/bootstrap/run/verdict/verdict_values.h"
 
 namespace muster::run {
 namespace {
