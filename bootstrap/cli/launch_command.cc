@@ -136,6 +136,7 @@ Result<int> Launch(const SharedFlags& flags, const LaunchFlags& launch) {
                                                              : std::to_string(environment.process()->pid));
   SetLogSubject({{}, plan.node, plan.job_key, false});
   plan.ends_programs = true;
+  plan.own_group = true;
   UniqueFd lifeline;
   if (launch.until_stdin_closes && !launch.dry_run) {
     if (!InputIsAStream()) {

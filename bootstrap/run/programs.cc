@@ -52,7 +52,7 @@ Variables VariablesFor(const SupervisorPlan& plan, const Roster& roster, int ran
   facts.supervisor_pid = getpid();
   facts.restarts = plan.restarts;
   facts.max_restarts = plan.max_restarts;
-  facts.several_ranks = plan.join && plan.join->self.claims.size() > 1;
+  facts.several_ranks = plan.join ? plan.join->self.claims.size() > 1 : plan.own_group;
   facts.threads = ThreadsOfRank(config.run.threads, roster, rank, plan.environment);
   facts.extra = config.run.env;
   // Gloo takes the first.

@@ -26,6 +26,7 @@ struct SupervisorPlan {
   std::vector<std::string> command;
   std::map<std::string, std::string, std::less<>> environment;  // muster's own environment at its start
   std::optional<rendezvous::JoinRequest> join;                  // absent: a world of one
+  bool own_group = false;  // muster launch: the ranks are not those of the launcher above
   std::string node;
   std::string job_key;                     // JobIdentity::key
   std::string version;                     // for the report

@@ -27,7 +27,7 @@ struct ProgramFacts {
   bool agent_store = false;  // muster serves PyTorch's store at master_host and master_port
   std::string control;  // the supervisor's socket; empty: none, and then the program gets no MUSTER_ tuple
   int supervisor_pid = 0;
-  bool several_ranks = false;  // this supervisor starts more ranks than this one
+  bool several_ranks = false;  // or a rank that is not the outer launcher's: its variables are changed
   int restarts = 0;            // groups of this launch that have failed
   int max_restarts = 0;
   std::optional<int> threads;                // OMP_NUM_THREADS if the user has not set it

@@ -53,6 +53,20 @@ TEST(Programs, OfMusterOnceAreASingleTask) {
     EXPECT_FALSE(variables.contains(name)) << name;
 }
 
+// Else a program that reads mpirun's variables, as muster's library does, would be in the group of mpirun's ranks.
+TEST(Programs, OfALaunchOfOneAreASingleTask) {
+  SupervisorPlan plan;
+  plan.own_group = true;
+  plan.environment = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  const Variables variables = VariablesFor(plan, GroupOfOne("gpu01").roster, 0, "");
+  EXPECT_EQ(variables.at("RANK"), "0");
+  EXPECT_EQ(variables.at("WORLD_SIZE"), "1");
+  EXPECT_FALSE(variables.contains("OMPI_COMM_WORLD_RANK"));
+  EXPECT_FALSE(variables.contains("OMPI_COMM_WORLD_SIZE"));
+  plan.own_group = false;
+  EXPECT_EQ(VariablesFor(plan, GroupOfOne("gpu01").roster, 0, "").at("OMPI_COMM_WORLD_RANK"), "1");
+}
+
 // Else the output of all attempts would be in one file.
 TEST(Programs, OfAWorldOfOneHaveLogFilesForEachRestart) {
   net::TestLoop loop;

@@ -166,6 +166,13 @@ srun_below_mpirun() {
     '2 rank 0 of 2, started by slurm 2 rank 1 of 2, started by slurm'
 }
 
+# A launch of one in each rank of mpirun is a world of one, and no rank of mpirun.
+launch_of_one_below_mpirun() {
+  fresh
+  expect 'ranks' "$(on gpu01 "$@" -n 2 muster launch -n 1 -- sh -c 'muster resolve | head -n 1' 2>/dev/null | uniq -c | xargs)" \
+    '2 rank 0 of 1, started by torch-env'
+}
+
 mpirun_below_once() {
   fresh
   expect 'ranks' "$(step -N2 -n2 -w 'gpu[01-02]' muster once -- env SLURM_OVERLAP=1 mpirun.mpich -n 2 sh -c 'muster resolve | head -n 1' |
@@ -222,6 +229,8 @@ check_nested() {
   check 'nested: srun below' srun_below
   check 'nested: srun below muster once' srun_below_once
   check 'nested: muster launch of one rank in each task' launch_of_one
+  check 'nested: muster launch of one rank, for each rank of Open MPI' launch_of_one_below_mpirun mpirun.openmpi --oversubscribe
+  check 'nested: muster launch of one rank, for each rank of MPICH' launch_of_one_below_mpirun mpirun.mpich
   check 'nested: sbatch below' sbatch_below
   check 'nested: mpirun of Open MPI below' mpirun_below 'mpirun.openmpi --oversubscribe' mpicc.openmpi
   check 'nested: mpirun of MPICH below' mpirun_below 'env SLURM_OVERLAP=1 mpirun.mpich' mpicc.mpich
