@@ -55,7 +55,12 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
     error.message = fmt::format("{}the root, {}, did not answer within {}{}{}",
                                 no_leader ? fmt::format("local rank 0 on {} did not appear, and ", node) : "",
                                 root, limit, group.problem.empty() ? "" : "; ", group.problem);
-    error.hint += "; a formed group accepts no further process: this one may be a duplicate";
+    error.hint =
+        "check that it runs, that this node resolves its name, and that no firewall blocks rendezvous.ports; "
+        "if it "
+        "starts late, raise timeouts.rendezvous; a formed group accepts no further process: this one may be "
+        "a "
+        "duplicate";
   } else {
     error.message = fmt::format("the root, {}, did not appear within {}", root, limit);
     if (group.name_is_taken_elsewhere) {

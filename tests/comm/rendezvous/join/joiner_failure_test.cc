@@ -75,8 +75,10 @@ TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
       fmt::format("the root, rank 0 on 127.0.0.1, did not answer within 1s; 127.0.0.1:{}: Connection "
                   "refused",
                   requests[0].meeting.endpoint->port),
-      fmt::format("{}; a formed group accepts no further process: this one may be a duplicate",
-                  kTimeoutHint)};
+      "check that it runs, that this node resolves its name, and that no firewall blocks rendezvous.ports; "
+      "if it "
+      "starts late, raise timeouts.rendezvous; a formed group accepts no further process: this one may be a "
+      "duplicate"};
   EXPECT_TRUE(group.AllRefusedWith(error));
 }
 
