@@ -1,17 +1,12 @@
 #include "bootstrap/run/supervisor.h"
 
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
 #include <utility>
 
 #include "bootstrap/process/descendants.h"
 #include "bootstrap/run/program/program_environment.h"
-#include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/system/descriptor_room.h"
 
@@ -32,9 +27,6 @@ constexpr Duration kFinishSoon = seconds(1);
 // A server that a program left in the background does not end by itself.
 constexpr Duration kLeftBehindWithin = milliseconds(500);
 constexpr Duration kGoneWithin = milliseconds(100);
-// For the last lines of a failed program, before the line about its failure.
-constexpr Duration kOutputWithin = milliseconds(500);
-constexpr Duration kNoticeSignalsWithin = milliseconds(100);
 
 RunFacts FactsOf(const SupervisorPlan& plan) {
   const config::RunOptions& run = plan.config.run;
@@ -72,22 +64,28 @@ Result<int> Supervisor::Run() {
   MUSTER_CHECK(CheckExtraVariables(plan_.config.run.env));
   MUSTER_TRY(loop_, net::EventLoop::Create());
   using Tstp = process::SignalRelay::Tstp;
-  MUSTER_TRY(relay_, process::SignalRelay::Start(plan_.own_process_groups ? Tstp::kTaken : Tstp::kDefault));
+  MUSTER_TRY(auto relay,
+             process::SignalRelay::Start(plan_.own_process_groups ? Tstp::kTaken : Tstp::kDefault));
   // Later children are left behind by a group that has failed: they are not spared.
   if (plan_.restarts == 0) MUSTER_CHECK(process::BecomeSubreaper());
   // For pipes, files and connections of each rank. If this fails, the start of a program reports the limit.
   static_cast<void>(RaiseDescriptorLimit());
   programs_ = std::make_unique<Programs>(
-      *loop_, plan_, recorder_, [this] { OnOutputIdle(); },
-      [this](const EndedProgram& program) {
-        Do(verdict_.ProgramEnded(program, programs_->all_ended(), Clock::now()));
+      *loop_, plan_, recorder_,
+      [this] {
+        output_->OnIdle();
         CheckDone();
+      },
+      [this](const EndedProgram& program) {
+        Advance(verdict_.ProgramEnded(program, programs_->all_ended(), Clock::now()));
       });
   ender_ = std::make_unique<ProgramEnder>(*loop_, plan_, verdict_, *programs_, recorder_);
-  MUSTER_CHECK(loop_->Watch(relay_->fd(), EPOLLIN, [this](uint32_t) {
-    while (const auto event = relay_->Next()) OnSignal(*event);
-  }));
-  MUSTER_CHECK(WatchLifeline());
+  output_ = std::make_unique<LastOutput>(*loop_, verdict_, reporter_, *programs_);
+  signals_ =
+      std::make_unique<RunSignals>(*loop_, plan_, verdict_, *programs_, *ender_, std::move(relay),
+                                   RunSignals::Events{[this](int number) { OnInterrupted(number); },
+                                                      [this](const RunSteps& steps) { Advance(steps); }});
+  MUSTER_CHECK(signals_->Watch());
   recorder_.Joining();
   if (verdict_.facts().expects_files)
     expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, plan_.files_before);
@@ -101,7 +99,7 @@ Result<int> Supervisor::Run() {
   loop_->RunUntil([this] { return verdict_.status().has_value(); }, Deadline::Never());
   // Ranks that it has left to the root wait for the end of their connections.
   joiner_.reset();
-  LogFailure();
+  output_->LogFailure();
   programs_->losses().Report();
   // Its connections close a moment before it counts as ended.
   if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
@@ -112,9 +110,9 @@ Result<int> Supervisor::Run() {
   if (const Status gone = process::KillDescendants(Deadline::After(kNoOrphansWithin)); !gone)
     LogWarning("{}", gone.error().message);
   // No rank waits for this process now.
-  reporter_.WriteReport(*relay_, [this](const auto& event) { return SignalledAtEnd(event); });
-  WriteLastLines();
-  relay_->KeepBlocked();
+  reporter_.WriteReport(signals_->relay(), [this](const auto& event) { return signals_->TakeAtEnd(event); });
+  output_->WriteLines(*signals_);
+  signals_->relay().KeepBlocked();
   return *verdict_.status();
 }
 
@@ -142,6 +140,18 @@ void Supervisor::StartJoiner() {
 void Supervisor::OnNotFormed(const rendezvous::Failure& failure) {
   reporter_.NotFormed(failure, *joiner_);
   verdict_.Finish(StatusOf(failure));
+}
+
+void Supervisor::OnInterrupted(int signal) {
+  // The joiner waits only to send its failure to other ranks.
+  if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr) {
+    verdict_.noted().waits_end = true;
+    return OnNotFormed(*failure);
+  }
+  reporter_.Interrupted(signal, joiner_.get());
+  if (!plan_.join) NoteNotStarted();
+  if (joiner_) joiner_->Send(FailureOfSignal(signal, plan_.join->self.claims.front().rank, plan_.node));
+  verdict_.Finish(128 + signal);
 }
 
 void Supervisor::OnJoined(rendezvous::Joined joined) {
@@ -225,7 +235,7 @@ Status Supervisor::ServePrograms() {
 // ---- programs
 
 void Supervisor::StartPrograms() {
-  starts_programs_ = true;
+  signals_->HoldForPrograms(true);
   if (!expected_ || !verdict_.place().is_root) return OpenFiles();
   expected_->SetRanks(verdict_.place().group.roster, plan_.job_key);
   expected_->LookBefore([this](const std::optional<Error>& late) {
@@ -237,12 +247,12 @@ void Supervisor::StartPrograms() {
 void Supervisor::OpenFiles() {
   const rendezvous::FormedGroup& group = verdict_.place().group;
   programs_->OpenFiles(group.roster, verdict_.place().own_ranks, [this, &group] {
-    starts_programs_ = false;
+    signals_->HoldForPrograms(false);
     // Or the run has ended meanwhile.
     if (!verdict_.may_report()) return;
     auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
     if (failure) return Report(*std::move(failure));
-    for (const int number : std::exchange(plan_.signals, {})) programs_->Signal(number);
+    signals_->PassOnKept();
     if (programs_->empty()) Do(AfterPrograms(verdict_.facts(), verdict_.place()));
   });
 }
@@ -285,58 +295,15 @@ void Supervisor::Do(RunStep step) {
       loop_->After(kLeftBehindWithin, Noted(&EndFacts::left_behind_over));
       return;
     case RunStep::kAwaitOutput:
-      return AwaitOutput();
+      return output_->Await();
     case RunStep::kGiveUpOutput:
-      return GiveUpOutput(*verdict_.request().Explains(Clock::now()));
+      return output_->GiveUp(*verdict_.request().Explains(Clock::now()));
     case RunStep::kLimitOutput:
-      loop_->After(ReaderWithin(verdict_.facts().grace), [this, signal = *verdict_.EndingSignal()] {
-        if (!verdict_.status()) GiveUpOutput(signal);
-      });
-      return;
+      return output_->GiveUpLater(*verdict_.EndingSignal());
     case RunStep::kFinish:
       if (reporter_.NoteLoss(programs_->losses().failure())) verdict_.noted().output_lost = true;
       return verdict_.Finish();
   }
-}
-
-// A reader of the output that has stopped, as with Ctrl-S or in a pager, may go on: nothing is lost then. After a
-// failure, which all other ranks have by now, it is not waited for without a limit; nor after a request (kLimitOutput).
-void Supervisor::AwaitOutput() {
-  programs_->StopReading();
-  if (!verdict_.failure()) return;
-  const Duration limit = ReaderWithin(verdict_.facts().grace);
-  reader_until_ = Deadline::After(limit);
-  loop_->After(limit, [this, limit] {
-    programs_->GiveUpOutput(fmt::format("its reader did not take them within {}", FormatDuration(limit)));
-    CheckDone();
-  });
-}
-
-// A signal ends the wait for a reader, and changes no status; no restart follows it.
-void Supervisor::WriteLastLines() {
-  const auto reader_left = reader_until_ ? std::optional(reader_until_->Remaining()) : std::nullopt;
-  const Deadline until =
-      Deadline::After(LastLinesWithin(verdict_.facts().grace, reader_left, verdict_.noted().waits_end));
-  do {
-    const Deadline part = until.EarlierOf(Deadline::After(kNoticeSignalsWithin));
-    FlushLog(part);
-    if (!part.Expired()) return;
-    while (const auto event = relay_->Next()) SignalledAtEnd(*event);
-  } while (!verdict_.noted().waits_end && !until.Expired());
-}
-
-// The reader of standard error has read: it may take lines of the log that were kept.
-void Supervisor::OnOutputIdle() {
-  if (programs_->written()) LogFailure();
-  FlushLog(Deadline::After(Duration::zero()));
-  CheckDone();
-}
-
-void Supervisor::GiveUpOutput(int signal) {
-  verdict_.noted().waits_end = true;
-  programs_->GiveUpOutput(
-      fmt::format("its reader had not taken them before {}", process::SignalName(signal)));
-  verdict_.failure() ? verdict_.Finish() : verdict_.Finish(128 + signal);
 }
 
 void Supervisor::ContributeNothingTo(std::string_view exchange) {
@@ -349,8 +316,7 @@ void Supervisor::CheckFiles() {
   expected_->Check([this](const std::optional<Error>& missing) {
     if (!verdict_.may_report()) return;
     if (missing) return Report(FailureOfFiles(*missing));
-    Do(verdict_.FilesFound());
-    CheckDone();
+    Advance(verdict_.FilesFound());
   });
 }
 
@@ -382,8 +348,7 @@ bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
 void Supervisor::Report(const rendezvous::Failure& failure) {
   if (IsTolerated(failure)) {
     if (!verdict_.own().IsExcused(failure.rank)) plane_->maps().LoseProgram(failure);
-    Do(verdict_.Excuse(failure.rank, programs_->all_ended()));
-    return CheckDone();
+    return Advance(verdict_.Excuse(failure.rank, programs_->all_ended()));
   }
   verdict_.own().Reported();
   if (plane_) return plane_->failures().Fail(failure);
@@ -395,18 +360,15 @@ void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
   recorder_.Failed(failure);
   NoteNotStarted();
-  log_failure_ = [this, received = plane_ && plane_->failures().from_parent(),
-                  maps = plane_ ? plane_->maps().LookAtAll() : std::vector<map::MapState>()] {
-    reporter_.Failed(*verdict_.failure(), received, maps);
-  };
+  const bool received = plane_ && plane_->failures().from_parent();
+  auto maps = plane_ ? plane_->maps().LookAtAll() : std::vector<map::MapState>();
   if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {
     lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
   }
   if (server_) server_->Announce(failure);
   if (plan_.config.run.stop_on_failure) ender_->EndRest();
   // The log may be on a file system that stalls: the programs end before it is written.
-  if (programs_->written()) LogFailure();
-  if (log_failure_) loop_->After(kOutputWithin, [this] { LogFailure(); });
+  output_->NoteFailure(received, std::move(maps));
   CheckDone();
 }
 
@@ -415,60 +377,9 @@ void Supervisor::NoteNotStarted() {
   programs_->NoteNotStarted(verdict_.place().group.roster, verdict_.place().own_ranks);
 }
 
-// A reader that has stopped delays this line, not the failure: other ranks fail as a consequence, and theirs would be
-// reported as the first.
-void Supervisor::LogFailure() {
-  if (const auto log = std::exchange(log_failure_, nullptr)) log();
-}
-
 void Supervisor::ClearOrphans() {
   lost_supervisor_.reset();
   process::KillProcessesOfRank(verdict_.place().group.roster.group_id, verdict_.failure()->rank);
-}
-
-// ---- signals
-
-void Supervisor::OnSignal(const process::SignalEvent& event) {
-  if (event.number == SIGCHLD) return OnChildren();
-  if (event.number == SIGTSTP) return OnStop(event);
-  if (verdict_.status()) return void(SignalledAtEnd(event));
-  if (process::IsForPrograms(event.number) && programs_->all_ended()) return Keep(event.number);
-  const bool asks = process::AsksToEnd(event.number);
-  const process::EndStep step = asks ? ender_->Request(event) : process::EndStep::kPassOn;
-  if (starts_programs_ && (!asks || event.number == SIGQUIT)) return Keep(event.number);
-  if (!plane_ && programs_->empty()) return asks ? OnSignalBeforePrograms(event.number) : void();
-  if (!asks || !programs_->all_ended()) return ender_->Take(step, &event);
-  Do(verdict_.SignalledAfterPrograms(event.number, Clock::now()));
-  CheckDone();
-}
-
-// Ctrl-Z reaches the foreground group alone, and programs have groups of their own. SIGCONT is passed on as any signal.
-void Supervisor::OnStop(const process::SignalEvent& event) {
-  if (event.from_kernel) programs_->Signal(event.number);
-  if (!relay_->Stop() && event.from_kernel) programs_->Signal(SIGCONT);
-}
-
-void Supervisor::OnSignalBeforePrograms(int number) {
-  // The joiner waits only to send its failure to other ranks.
-  if (const rendezvous::Failure* failure = joiner_ ? joiner_->failure() : nullptr) {
-    verdict_.noted().waits_end = true;
-    return OnNotFormed(*failure);
-  }
-  reporter_.Interrupted(number, joiner_.get());
-  if (!plan_.join) NoteNotStarted();
-  if (joiner_) joiner_->Send(FailureOfSignal(number, plan_.join->self.claims.front().rank, plan_.node));
-  verdict_.Finish(128 + number);
-}
-
-Status Supervisor::WatchLifeline() {
-  if (plan_.lifeline < 0) return {};
-  return loop_->Watch(plan_.lifeline, EPOLLIN, [this](uint32_t) {
-    std::array<char, 256> ignored{};
-    const ssize_t got = read(plan_.lifeline, ignored.data(), ignored.size());
-    if (got > 0 || (got < 0 && errno == EAGAIN)) return;
-    loop_->Forget(plan_.lifeline);
-    OnSignal({SIGTERM, getpid(), false});
-  });
 }
 
 }  // namespace muster::run

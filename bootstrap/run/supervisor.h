@@ -5,7 +5,8 @@
 // Only the root logs it, immediately in one line and at the end in one block (summary.h), and writes run.report.
 // If the root is lost, a few other processes log the failure.
 //
-// Connects the parts: RunVerdict decides, Programs and ProgramEnder act on the programs, RunReporter logs.
+// Connects the parts: RunVerdict decides, Programs and ProgramEnder act on the programs, RunReporter logs, RunSignals and
+// LastOutput have the signals and the waits for the output.
 // Single-threaded on one EventLoop.
 #pragma once
 
@@ -18,13 +19,14 @@
 #include <string_view>
 #include <vector>
 
-#include "bootstrap/process/signals.h"
 #include "bootstrap/report/run_recorder.h"
+#include "bootstrap/run/last_output.h"
 #include "bootstrap/run/program/expected_files.h"
 #include "bootstrap/run/program_ender.h"
 #include "bootstrap/run/program_reports.h"
 #include "bootstrap/run/programs.h"
 #include "bootstrap/run/run_reporter.h"
+#include "bootstrap/run/run_signals.h"
 #include "bootstrap/run/supervisor_plan.h"
 #include "bootstrap/run/verdict/run_verdict.h"
 #include "bootstrap/store/store_keeper.h"
@@ -49,7 +51,7 @@ class Supervisor {
   // After Run.
   const RunVerdict& verdict() const { return verdict_; }
   // USR1 and USR2 that came when no program ran.
-  const std::set<int>& kept_signals() const { return plan_.signals; }
+  const std::set<int>& kept_signals() const { return signals_->kept(); }
 
  private:
   void Join();
@@ -66,15 +68,15 @@ class Supervisor {
   void Do(const RunSteps& steps) {
     for (const RunStep step : steps) Do(step);
   }
+  // Then the next step that is due.
+  void Advance(const RunSteps& steps) {
+    Do(steps);
+    CheckDone();
+  }
   void CheckDone() {
     const bool left_behind = verdict_.MayAwaitLeftBehind() && programs_->HaveLeftBehind();
     Do(verdict_.Next(programs_->all_ended(), programs_->written(), left_behind));
   }
-  void AwaitOutput();
-  void GiveUpOutput(int signal);
-  void WriteLastLines();
-  void OnOutputIdle();
-  void LogFailure();
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
   void ReportProgram();
@@ -89,38 +91,24 @@ class Supervisor {
   void OnFailure(const rendezvous::Failure& failure);
   void NoteNotStarted();
   void ClearOrphans();
-  void OnChildren() {
-    programs_->NoticeExits();
-    if (verdict_.awaits_left_behind()) CheckDone();
-  }
-  void OnSignal(const process::SignalEvent& event);
-  void OnSignalBeforePrograms(int number);
-  void Keep(int signal) { plan_.signals.insert(signal); }
-  bool SignalledAtEnd(const process::SignalEvent& event) {
-    if (process::IsForPrograms(event.number)) Keep(event.number);
-    return verdict_.SignalledAtEnd({event.number, event.sender, event.from_kernel}, Clock::now());
-  }
-  void OnStop(const process::SignalEvent& event);
-  Status WatchLifeline();
+  void OnInterrupted(int signal);
 
   SupervisorPlan plan_;
   RunVerdict verdict_;
   RunReporter reporter_;
   report::RunRecorder& recorder_;
   std::unique_ptr<net::EventLoop> loop_;
-  std::unique_ptr<process::SignalRelay> relay_;
+  std::unique_ptr<RunSignals> signals_;
   std::unique_ptr<rendezvous::Joiner> joiner_;
   std::unique_ptr<rendezvous::ControlPlane> plane_;
   std::unique_ptr<rendezvous::AdoptionServer> server_;
   std::unique_ptr<ExpectedFiles> expected_;  // run.expect
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<ProgramEnder> ender_;
+  std::unique_ptr<LastOutput> output_;
   std::unique_ptr<ProgramReports> reports_;
-  std::optional<Deadline> reader_until_;  // after a failure: for the rest of the output
-  std::function<void()> log_failure_;     // once the output of programs is written
-  bool starts_programs_ = false;          // they wait for files that are read or opened
-  std::set<int> ended_in_map_;            // programs of own ranks
-  std::map<int, pid_t> lost_processes_;   // by rank: ended without leaving the group
+  std::set<int> ended_in_map_;           // programs of own ranks
+  std::map<int, pid_t> lost_processes_;  // by rank: ended without leaving the group
   std::unique_ptr<store::StoreUsers> store_users_;
   std::unique_ptr<store::StoreKeeper> store_keeper_;    // rank 0's
   std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended

@@ -59,6 +59,8 @@ class RunVerdict {
   process::EndRequest& request() { return request_; }
   const process::EndRequest& request() const { return request_; }
   const RunPlace& place() const { return place_; }
+  // With other supervisors, and it has formed.
+  bool in_group() const { return !facts_.alone && place_.group.roster.size() > 0; }
   const std::optional<rendezvous::Failure>& failure() const { return failure_; }
   bool may_report() const { return !failure_ && !own_.reported(); }
   std::optional<int> status() const { return status_; }
