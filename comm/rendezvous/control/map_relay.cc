@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/map/messages.h"
 #include "comm/rendezvous/liveness/loss.h"
 
 namespace muster::rendezvous {
@@ -23,7 +24,15 @@ map::Service& MapRelay::TheService() {
 
 void MapRelay::SendToRoot(int rank, ByteView message) {
   if (params_.links.is_root()) return TheService().Receive(rank, message);
-  params_.links.SendUp(Encode(RankMessage{rank, message}, ControlType::kToRoot));
+  if (params_.links.SendUp(Encode(RankMessage{rank, message}, ControlType::kToRoot))) return;
+  // Else the rank would wait for an answer. In a failed group it has the failure before this.
+  if (const auto heading = map::HeadingOf(message)) {
+    SendToRank(rank,
+               map::Encode(heading->map,
+                           map::Refused{{Code::kPeerLost,
+                                         "the group's control plane has ended, and no map can begin or go on",
+                                         "leave the group on all ranks after their last map"}}));
+  }
 }
 
 void MapRelay::SendToRank(int rank, ByteView message) {

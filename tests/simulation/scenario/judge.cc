@@ -334,11 +334,11 @@ class Judgement {
              text.starts_with(fmt::format("the leader of n{} accepted ", node));
     });
   }
-  // Its peers have ended without it: it receives the roster when it continues, and then their end. Or its time to join the map is over.
+  // Its peers have ended without it: it receives the roster when it continues, and then their end.
   bool StoodStill(const Outcome& outcome, const std::string& text, const Damage& damage) const {
     return damage.stopped.contains(PlanOf(outcome).first_rank) &&
            (text.ends_with(" ended without leaving its group") ||
-            text.starts_with("the group's root did not open the journal"));
+            text.starts_with("the group's control plane has ended"));
   }
 
   // And below the root. What it sends does not arrive, nor what is sent to it. While the group forms the ranks behind a silent leader

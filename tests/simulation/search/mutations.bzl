@@ -201,6 +201,13 @@ MUTATIONS = {
         "  return facts.map_at_work && facts.names_a_rank ? Loss::kTolerated : Loss::kFailure;",
         "  return Loss::kFailure;",
     ),
+    "map_of_a_group_without_a_root_is_awaited": (
+        "blames",
+        "comm/rendezvous/control",
+        "map_relay.cc",
+        "  if (const auto heading = map::HeadingOf(message)) {",
+        "  if (const auto heading = map::HeadingOf(message); false) {",
+    ),
     "descriptor_of_an_attempt_stays_open": (
         "leaks descriptors",
         "comm/rendezvous/link",

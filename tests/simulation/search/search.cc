@@ -62,7 +62,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     7002217,  // of the simulation: a process was killed and started again, and counted as the late rank of its node
     7002516,  // a leader lost two of the nodes below it, and took itself for cut off, although the root reached it
     7006724,  // of the simulation: items of a map failed at ranks of two starts of a launch, and those of one were counted
-    7008266,  // of the simulation: a process was stopped until it had no time left to join the map
+    7008266,  // a process was stopped until its group had ended: it began a map, waited for its deadline, and blamed the journal
     7020847,  // of the simulation: killed while it wrote to the log, whose lock all its processes share: the search stood still
     7090777,  // a leader was killed while its group left: ranks that had left closed their connections, and waited 12 s
     7526197,  // a leader was killed before it had passed the roster on: the rank below it waited for the end of its own group, then for

@@ -143,6 +143,17 @@ TEST_F(MapRelayTest, TheEndOfTheRootIsAFailure) {
   EXPECT_TRUE(group->AllToldOf({Code::kPeerLost, "rank 0 on a ended without leaving its group", ""}));
 }
 
+TEST_F(MapRelayTest, ARootThatRetiresLeavesNoRankWaitingForAMap) {
+  rank(0).plane().leaving().Leave();
+  rank(0).plane().leaving().Retire();
+  loop.Settle();
+  group->Kill(0);
+  for (const size_t i : {1U, 2U, 3U, 4U}) {
+    Send(i, map::Encode(0, map::Join{{10, {}, {}, "test"}, {}}));
+    EXPECT_TRUE(loop.Until([&] { return Received(i, MessageType::kRefused); })) << i;
+  }
+}
+
 TEST_F(MapRelayTest, ALossAfterTheMapIsAFailure) {
   for (size_t i = 0; i < 5; ++i) Join(i, 0);
   for (size_t i = 0; i < 5; ++i) Send(i, map::EncodeBare(MessageType::kLeave, 0));
