@@ -68,6 +68,7 @@ class Process {
   std::set<std::pair<Phase, uint8_t>> received;  // types of messages (transitions.h)
   int accepted_by = -1;  // the first rank of the process above, while the group forms; -1: none
   int acceptances = 0;   // by that one
+  Time accepted_at{};    // the last one
   Time ended{};
   rlimit descriptors{1024, 4096};
   Duration slowness{};  // added to each of its turns

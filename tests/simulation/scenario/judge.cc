@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 
-#include "comm/base/parse.h"
 #include "tests/simulation/scenario/damage.h"
 #include "tests/simulation/scenario/judge_map.h"
+#include "tests/simulation/scenario/named_ranks.h"
 #include "tests/simulation/scenario/run_scenario.h"
 
 namespace muster::simulation {
@@ -38,25 +37,6 @@ constexpr Duration kEndsAfterDeadline = std::chrono::seconds(20);
 constexpr size_t kMostAbove = 4;
 constexpr Duration kForEachAbove = std::chrono::seconds(3);
 constexpr Duration kToConnect = std::chrono::seconds(1);
-
-// The ranks that a message names: "rank 3 is", "ranks 4-7 on n2, 9 on n3", "n3: 8,9 (never connected)". Not those of "has another
-// job secret than rank 0 on n0".
-std::set<int> RanksIn(const std::string& text) {
-  static const std::regex pattern(R"((?:ranks?|missing|,) ([0-9,-]+)|n[0-9]+: ([0-9,-]+))");
-  static const std::regex compared("than ranks? [0-9,-]+");
-  const std::string message = std::regex_replace(text, compared, "");
-  std::set<int> ranks;
-  for (std::sregex_iterator found(message.begin(), message.end(), pattern), end; found != end; ++found) {
-    const std::string list = (*found)[1].matched ? (*found)[1].str() : (*found)[2].str();
-    for (const std::string_view part : Split(list, ',')) {
-      const size_t dash = part.find('-');
-      const auto first = ParseInteger<int>(part.substr(0, dash));
-      const auto last = dash == std::string_view::npos ? first : ParseInteger<int>(part.substr(dash + 1));
-      for (int rank = first.value_or(0); first && last && rank <= *last; ++rank) ranks.insert(rank);
-    }
-  }
-  return ranks;
-}
 
 class Judgement {
  public:
@@ -103,7 +83,7 @@ class Judgement {
       const auto found = known.find(PlanOf(outcome).launch);
       // A map goes on without the ranks of that node.
       if (found == known.end() || !outcome.ended || outcome.map.joined || FindsRootGone(outcome) ||
-          KilledOneCameAgain(found->first))
+          IsCountedAsKilled(outcome))
         continue;
       Time due = outcome.began > found->second ? Time::max() : found->second + kKnownToAll;
       const Time latest = std::max(last[found->first], found->second);
@@ -224,15 +204,28 @@ class Judgement {
       }
     }
   }
-  // The process that follows the killed one received the failure of this launch. It counts as a late rank of the node, for which no
-  // process stays.
-  bool KilledOneCameAgain(int launch) const {
+  // The process that follows the killed one received the failure of this launch. It counts as the late rank of its node, or of any
+  // node if these are not known: no process stays for that rank, which meets the next start.
+  bool IsCountedAsKilled(const Outcome& outcome) const {
+    if (WasAccepted(outcome)) return false;
+    const ProcessPlan& late = PlanOf(outcome);
+    const Launch& launch = LaunchOf(outcome);
     return std::ranges::any_of(outcomes_, [&](const Outcome& next) {
       const int after = PlanOf(next).after;
       if (after < 0 || next.process == nullptr || !next.failure || next.formed) return false;
       const Outcome& before = outcomes_[static_cast<size_t>(after)];
-      return PlanOf(before).launch == launch && before.process != nullptr && before.process->killed &&
+      if (PlanOf(before).node != late.node && launch.knows_local_ranks && launch.knows_placement)
+        return false;
+      return PlanOf(before).launch == late.launch && before.process != nullptr && before.process->killed &&
              next.failure->code == Code::kPeerLost;
+    });
+  }
+  // By a process of its own launch.
+  bool WasAccepted(const Outcome& outcome) const {
+    return std::ranges::any_of(outcomes_, [&](const Outcome& other) {
+      return other.process != nullptr && PlanOf(other).launch == PlanOf(outcome).launch &&
+             PlanOf(other).first_rank == outcome.process->accepted_by &&
+             outcome.process->accepted_at <= EndOf(other);
     });
   }
   // The root was killed, and had accepted leaders of other nodes. These end immediately, and report it to none: the rank that takes
@@ -299,12 +292,11 @@ class Judgement {
     if (outcome.map.joined && damage.guilty.contains(PlanOf(outcome).first_rank) && !outcome.map.result)
       return;
     const std::set<int> named = RanksIn(text);
-    const bool one_is_guilty =
-        std::ranges::any_of(named, [&](int rank) { return damage.guilty.contains(rank); });
+    const std::set<int> guilty = GuiltyFor(outcome);
+    const bool one_is_guilty = std::ranges::any_of(named, [&](int rank) { return guilty.contains(rank); });
     const std::set<int>& silent = text.starts_with("the exchange ") ? damage.silent : damage.cut;
     const bool all_are = std::ranges::all_of(named, [&](int rank) {
-      return damage.guilty.contains(rank) || IsBehind(rank, outcome, silent) ||
-             IsMissing(rank, outcome, text);
+      return guilty.contains(rank) || IsBehind(rank, outcome, silent) || IsMissing(rank, outcome, text);
     });
     // Of two that disagree one is right.
     const bool is_true = text.find("disagree") != std::string::npos
@@ -315,7 +307,7 @@ class Judgement {
         damage.silent.contains(PlanOf(outcome).node);
     const bool has_no_answer = !outcome.formed || text.find("did not answer") != std::string::npos;
     const bool root_is_gone =
-        named == std::set{0} && (FindsRootGone(outcome) || (has_no_answer && is_behind));
+        NamesRoot(named, outcome) && (FindsRootGone(outcome) || (has_no_answer && is_behind));
     if (StoodStill(outcome, text, damage)) return;
     const bool is_node = named.empty() && (NamesSilentNode(text, damage) ||
                                            (is_behind && text.starts_with("the group's root did not open")));
@@ -327,6 +319,22 @@ class Judgement {
       Add(fmt::format("disagree: {}: \"{}\" instead of \"{}\"", Name(outcome), text, first->second));
   }
 
+  // Its group may have processes of two starts of a launch.
+  std::set<int> GuiltyFor(const Outcome& outcome) const {
+    std::set<int> guilty = DamageOf(outcome).guilty;
+    for (const Outcome& other : outcomes_) {
+      const std::set<int>& its = DamageOf(other).guilty;
+      if (outcome.formed && other.group_id == outcome.group_id) guilty.insert(its.begin(), its.end());
+    }
+    return guilty;
+  }
+  // If local ranks are unknown, any rank of its node may be the root.
+  bool NamesRoot(const std::set<int>& named, const Outcome& outcome) const {
+    const Launch& launch = LaunchOf(outcome);
+    return named.size() == 1 &&
+           (*named.begin() == 0 ||
+            (!launch.knows_local_ranks && launch.node_of_rank[static_cast<size_t>(*named.begin())] == 0));
+  }
   static bool NamesSilentNode(const std::string& text, const Damage& damage) {
     return std::ranges::any_of(damage.silent, [&](int node) {
       return text.starts_with(fmt::format("n{} is cut off: ", node)) ||

@@ -22,13 +22,14 @@ constexpr Duration kSurelyAtWork = std::chrono::milliseconds(100);
 // One launch.
 class MapJudgement {
  public:
-  MapJudgement(const Scenario& scenario, const std::deque<Outcome>& outcomes, const Damage& damage,
-               const JournalView* journal, int number)
+  MapJudgement(const Scenario& scenario, const std::deque<Outcome>& outcomes,
+               const std::vector<Damage>& damages, const JournalView* journal, int number)
       : scenario_(scenario),
         outcomes_(outcomes),
         launch_(scenario.launches[static_cast<size_t>(number)]),
         map_(launch_.map),
-        damage_(damage),
+        damages_(damages),
+        damage_(damages[static_cast<size_t>(number)]),
         journal_(journal) {
     for (const Outcome& outcome : outcomes) {
       if (outcome.process == nullptr || PlanOf(outcome).launch != number) continue;
@@ -61,8 +62,9 @@ class MapJudgement {
     if (member.map.reads) {
       if (member.map.records.size() != ended)
         Add("loses items", "{} reads {} of {}", Name(member), member.map.records.size(), ended);
-      const bool is_own = launch_.follows < 0 && !IsMixed(member.group_id);
-      for (const map::JournalRecord& record : member.map.records) JudgeRecord(record, is_own);
+      // Of an earlier group they lack its id.
+      const std::string group = launch_.follows < 0 ? member.group_id : "";
+      for (const map::JournalRecord& record : member.map.records) JudgeRecord(record, group);
     }
     if (journal_ != nullptr && journal_->items.size() < ended)
       Add("loses items", "{} had the end of {}, the journal has {}", Name(member), ended,
@@ -74,7 +76,8 @@ class MapJudgement {
           TimeNeeded() / std::chrono::milliseconds(1));
   }
 
-  void JudgeRecord(const map::JournalRecord& record, bool is_own) {
+  // Of this group; "": of another one. Ranks of two starts of a launch may take part in it.
+  void JudgeRecord(const map::JournalRecord& record, const std::string& group) {
     const bool fails = map_.FailuresOf(record.item) > static_cast<uint32_t>(map_.retries);
     if (record.ending == map::Ending::kCommitted) {
       if (fails || AsText(record.payload) != map_.ResultOf(record.item) ||
@@ -83,13 +86,14 @@ class MapJudgement {
             record.key);
       return;
     }
-    if (!is_own) return;
+    if (group.empty()) return;
     // A rank that is lost costs an attempt at each item that the root takes for begun.
     int attempts = 0;
-    for (const Outcome* outcome : all_) {
-      attempts += IsTouched(*outcome) ? 1 : 0;
+    for (const Outcome& outcome : outcomes_) {
+      if (outcome.group_id != group) continue;
+      attempts += IsTouched(outcome) ? 1 : 0;
       attempts += static_cast<int>(std::ranges::count_if(
-          outcome->map.runs, [&](const ItemRun& run) { return run.item == record.item && run.failed; }));
+          outcome.map.runs, [&](const ItemRun& run) { return run.item == record.item && run.failed; }));
     }
     if (attempts <= map_.retries) Add("gives up items", "item {} after {} attempts", record.item, attempts);
   }
@@ -144,7 +148,7 @@ class MapJudgement {
     for (const JournalView::Ended& one : journal_->items) {
       const bool is_own =
           std::ranges::any_of(all_, [&](const Outcome* outcome) { return outcome->group_id == one.group; });
-      JudgeRecord(one.record, is_own && !IsMixed(one.group));
+      JudgeRecord(one.record, is_own ? one.group : "");
       if (is_own || launch_.follows < 0) continue;
       for (const Outcome* member : members_) {
         if (std::ranges::count(member->map.runs, one.record.item, &ItemRun::item) > 0)
@@ -181,18 +185,19 @@ class MapJudgement {
         const size_t digits = log.find(kRank, at) + kRank.size();
         const auto rank =
             ParseInteger<int>(log.substr(digits, log.find_first_not_of("0123456789", digits) - digits));
-        const auto lost = std::ranges::find_if(
-            all_, [&](const Outcome* one) { return PlanOf(*one).first_rank == rank.value_or(-1); });
-        if (lost == all_.end() || !IsTouched(**lost))
+        if (!HasTouchedProcess(root, rank.value_or(-1)))
           Add("blames", "{}: its map has lost rank {}", Name(root), rank.value_or(-1));
       }
     }
   }
 
-  // Ranks of a launch that is started again may take part in the group before.
-  bool IsMixed(const std::string& group) const {
-    return std::ranges::any_of(outcomes_, [&](const Outcome& other) {
-      return other.group_id == group && std::ranges::count(all_, &other) == 0;
+  // Of this rank, in the root's group: that may have processes of two starts of a launch. One that was killed may not have noted its
+  // group.
+  bool HasTouchedProcess(const Outcome& root, int rank) const {
+    return std::ranges::any_of(outcomes_, [&](const Outcome& one) {
+      const bool is_member = one.group_id == root.group_id || (one.process != nullptr && one.process->killed);
+      const Launch& launch = scenario_.launches[static_cast<size_t>(PlanOf(one).launch)];
+      return is_member && launch.key == launch_.key && PlanOf(one).first_rank == rank && IsTouched(one);
     });
   }
   // No other process reaches the root through it.
@@ -216,7 +221,7 @@ class MapJudgement {
     return std::ranges::any_of(scenario_.processes, [&](const ProcessPlan& other) {
       const bool is_above = other.node == plan.node && (other.local_rank == 0 || !launch_.knows_local_ranks);
       return other.launch == plan.launch && (is_above || other.first_rank == plan.first_rank) &&
-             damage_.guilty.contains(other.first_rank);
+             damages_[static_cast<size_t>(plan.launch)].guilty.contains(other.first_rank);
     });
   }
   Time LastJoined() const {
@@ -244,6 +249,7 @@ class MapJudgement {
   const std::deque<Outcome>& outcomes_;
   const Launch& launch_;
   const MapPlan& map_;
+  const std::vector<Damage>& damages_;
   const Damage& damage_;
   const JournalView* const journal_;  // null: in memory
   std::vector<const Outcome*> all_;   // that were started
@@ -260,7 +266,7 @@ std::vector<std::string> JudgeMaps(const Scenario& scenario, const std::deque<Ou
     const MapPlan& map = scenario.launches[number].map;
     if (!map.planned) continue;
     const auto journal = observed.journals.find(map.journal);
-    MapJudgement judgement(scenario, outcomes, damages[number],
+    MapJudgement judgement(scenario, outcomes, damages,
                            journal == observed.journals.end() ? nullptr : &journal->second,
                            static_cast<int>(number));
     std::ranges::move(judgement.Take(), std::back_inserter(violations));

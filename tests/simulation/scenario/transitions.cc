@@ -22,6 +22,7 @@ __wrap__ZN6muster10rendezvous13ControlTypeOfESt4spanIKhLm18446744073709551615EE(
       const auto acceptance = muster::rendezvous::Decode<muster::rendezvous::Acceptance>(frame);
       if (acceptance && !acceptance->ranks.empty()) {
         const int by = std::exchange(process->accepted_by, acceptance->ranks.front());
+        process->accepted_at = process->world.now();
         process->acceptances = by == process->accepted_by ? process->acceptances + 1 : 1;
       }
     }

@@ -201,6 +201,20 @@ MUTATIONS = {
         "  return facts.map_at_work && facts.names_a_rank ? Loss::kTolerated : Loss::kFailure;",
         "  return Loss::kFailure;",
     ),
+    "no_process_stays_after_a_rank_that_was_started_again": (
+        "waits",
+        "comm/rendezvous/join",
+        "failure_notice.cc",
+        "  if (AllNodesAreHere(params_.arrived)) EndStay();",
+        "  if (std::ranges::any_of(params_.arrived.processes, [](const auto& one) { return one.second.size() > 1 && std::ranges::count(one.second, 0) == 0; })) EndStay();\n  if (AllNodesAreHere(params_.arrived)) EndStay();",
+    ),
+    "item_has_one_attempt_less_if_some_ranks_were_started_again": (
+        "gives up items",
+        "comm/map",
+        "root.cc",
+        "std::make_unique<Ledger>(first_->identity.items, first_->options.retries)",
+        "std::make_unique<Ledger>(first_->identity.items, [&] { const Roster& all = params_.roster; int again = 0; for (int one = 0; one < all.size(); ++one) again += all.members[static_cast<size_t>(one)].pid >= 100 + all.LocalSize(all.NodeOf(one)) ? 1 : 0; return std::max(0, first_->options.retries - (again > 0 && again < all.size() ? 1 : 0)); }())",
+    ),
     "map_of_a_group_without_a_root_is_awaited": (
         "blames",
         "comm/rendezvous/control",

@@ -29,9 +29,10 @@ constexpr auto kFound = std::to_array<uint64_t>({
     20,   // a map's root granted the last item and recalled it, without end
     48,   // a root stood still, and blamed the ranks that had ended because of its silence
     334,  // a root lost power while the group formed: a rank below a leader blamed the leader at its deadline
-    3386,    // a leader between others was stopped: the root named a rank behind it at its deadline
-    3662,    // the same, earlier than the deadline by more than liveness.dead_after
-    20065,   // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
+    3386,   // a leader between others was stopped: the root named a rank behind it at its deadline
+    3662,   // the same, earlier than the deadline by more than liveness.dead_after
+    20065,  // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
+    85479,  // of the simulation: ranks are late after one that was killed and started again: the judge excused each wait of their launch
     400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
     502537,  // the root's node lost power: ranks that gave an exchange up ended, and ranks below one of them blamed it
     503137,  // a leader had no descriptor for the ranks of its node: they waited for their deadline, and named it by its node alone
@@ -67,8 +68,11 @@ constexpr auto kFound = std::to_array<uint64_t>({
     7090777,  // a leader was killed while its group left: ranks that had left closed their connections, and waited 12 s
     7526197,  // a leader was killed before it had passed the roster on: the rank below it waited for the end of its own group, then for
               // the root; the root stayed 14 s for its exit report
+    9000465,  // of the simulation: local ranks were unknown, and another rank of the root's node than rank 0 was the root
     9002002,  // of the simulation: a root was killed in a star, and a rank in its place waited for leaders that had ended
     9005799,  // a process at its deadline ended with a part of its last message sent: the one above named it as the cause
+    9006604,  // of the simulation: a group had ranks of two starts of a launch, and its map lost one of the first
+    9010209,   // of the simulation: the same, and a rank of the second start was killed
     15956922,  // a leader was killed while its group left without exit reports: the root stayed 14 s for those of ranks that had left
     21648487,  // a leader was killed with a part of its answer sent to a leader whose hello had gone up: that one waited for the root
     40723413,  // leaders of a failed group ended before the kernel had taken all hellos: the root stayed 10 s for those ranks
