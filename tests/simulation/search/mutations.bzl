@@ -222,6 +222,13 @@ MUTATIONS = {
         "  if (const auto heading = map::HeadingOf(message)) {",
         "  if (const auto heading = map::HeadingOf(message); false) {",
     ),
+    "wake_up_of_a_mailbox_stays": (
+        "runs without end",
+        "comm/net",
+        "event_loop.cc",
+        "  [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof count);",
+        "  static_cast<void>(count);",
+    ),
     "descriptor_of_an_attempt_stays_open": (
         "leaks descriptors",
         "comm/rendezvous/link",
