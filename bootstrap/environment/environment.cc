@@ -132,7 +132,10 @@ Environment Environment::OfThisProcess() {
 
 Result<Environment> Environment::FromFile(const std::string& path) {
   const auto text = ReadAll(path, kLongestFile);
-  if (!text) return Fail(Code::kSystem, "cannot read {}: {}", path, ErrnoText(errno));
+  if (!text) {
+    return WithHint(Fail(Code::kSystem, "cannot read {}: {}", path, ErrnoText(errno)),
+                    "give a file that this user can read");
+  }
   return FromText(*text, path);
 }
 

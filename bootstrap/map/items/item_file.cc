@@ -121,8 +121,10 @@ class ItemFile : public ItemSource {
     auto cells = ParseCsvRecord(record);
     if (!cells) return tl::unexpected(std::move(cells).error());
     if (cells->size() != header_.size()) {
-      return tl::unexpected(
-          RecordFault{0, fmt::format("{} fields; the header line has {}", cells->size(), header_.size())});
+      return tl::unexpected(RecordFault{
+          0, fmt::format("{} fields; the header line has {}; write a field for each of its names, in "
+                         "quotes if it has a comma",
+                         cells->size(), header_.size())});
     }
     ItemFields fields;
     for (size_t i = 0; i < header_.size(); ++i) fields.emplace_back(header_[i], std::move((*cells)[i]));

@@ -77,11 +77,13 @@ Result<JournalRecord> ReadRecord(int fd, const std::string& file, uint64_t seed,
 }
 
 Result<JournalReader> JournalReader::Open(const std::string& path) {
-  MUSTER_TRY(JournalDirectory directory, JournalDirectory::Open(path));
-  MUSTER_TRY(JournalReader reader, OpenBelow(std::make_shared<const JournalDirectory>(std::move(directory)),
+  constexpr const char* kRemedy = "give the journal of a map, or its --output directory";
+  Result<JournalDirectory> directory = JournalDirectory::Open(path);
+  if (!directory) return WithHint(tl::unexpected(std::move(directory).error()), kRemedy);
+  MUSTER_TRY(JournalReader reader, OpenBelow(std::make_shared<const JournalDirectory>(*std::move(directory)),
                                              std::numeric_limits<uint32_t>::max()));
   if (!reader.segments_.empty()) return reader;
-  return Fail(Code::kUsage, "{} is no journal: no map has written there", path);
+  return WithHint(Fail(Code::kUsage, "{} is no journal: no map has written there", path), kRemedy);
 }
 
 Result<JournalReader> JournalReader::OpenBelow(std::shared_ptr<const JournalDirectory> directory,

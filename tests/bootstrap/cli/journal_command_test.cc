@@ -63,10 +63,12 @@ TEST_F(JournalCommandTest, TheDirectoryOfTheResultsLeadsToIt) {
 }
 
 TEST_F(JournalCommandTest, WhatIsNoJournalIsRefused) {
-  EXPECT_THAT(Muster({}), StartsWith("71 |muster: error: cannot open the journal " + path_));
+  const std::string remedy = " (give the journal of a map, or its --output directory)\n";
+  EXPECT_EQ(Muster({}),
+            "71 |muster: error: cannot open the journal " + path_ + ": No such file or directory" + remedy);
   EXPECT_THAT(Muster({"--json"}), StartsWith("71 {\"error\":{\"code\":\"system\""));
   path_ = folder_;
-  EXPECT_THAT(Muster({}), StartsWith("64 |muster: error: " + path_ + " is no journal"));
+  EXPECT_EQ(Muster({}), "64 |muster: error: " + path_ + " is no journal: no map has written there" + remedy);
   EXPECT_THAT(Muster({"repair"}), StartsWith("64 |"));
   EXPECT_THAT(Muster({"--json", "--csv"}), StartsWith("64 {\"error\""));
 }

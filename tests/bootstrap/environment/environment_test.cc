@@ -71,8 +71,8 @@ TEST(Environment, ReadsAFile) {
   std::remove(path.c_str());
   const auto missing = Environment::FromFile(path);
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code, Code::kSystem);
-  EXPECT_EQ(missing.error().message, "cannot read " + path + ": No such file or directory");
+  EXPECT_EQ(missing.error(), (Error{Code::kSystem, "cannot read " + path + ": No such file or directory",
+                                    "give a file that this user can read"}));
 }
 
 TEST(Environment, ReadsTheEnvironmentOfAProcess) {

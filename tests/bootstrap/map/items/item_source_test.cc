@@ -74,8 +74,10 @@ TEST_F(Items, OfCsvFollowRfc4180) {
 }
 
 TEST_F(Items, AreRefusedWithFileLineAndColumn) {
-  EXPECT_THAT(Keys("a.csv", "id,text\n1,a\n2,b,c\n"),
-              ElementsAre("a.csv:3:1: 3 fields; the header line has 2"));
+  EXPECT_THAT(
+      Keys("a.csv", "id,text\n1,a\n2,b,c\n"),
+      ElementsAre("a.csv:3:1: 3 fields; the header line has 2; write a field for each of its names, in "
+                  "quotes if it has a comma"));
   EXPECT_THAT(
       Keys("a.csv", "id,text\n1,a\"b\n"),
       ElementsAre(
