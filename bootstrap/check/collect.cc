@@ -42,8 +42,9 @@ class Collector {
   }
 
   Status SendFacts() {
+    MUSTER_TRY(const RankFacts facts, FactsOfThisProcess(options_.visible_devices));
     FieldWriter writer;
-    writer(FactsOfThisProcess(options_.visible_devices));
+    writer(facts);
     if (IsNodeSpeaker()) {
       writer(FactsOfThisNode(roster_.nodes[static_cast<size_t>(Node())].addresses));
       if (SeveralNodes()) {

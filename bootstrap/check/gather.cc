@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "comm/base/parse.h"
@@ -37,19 +38,23 @@ std::string InterfaceWith(const std::string& address) {
 
 }  // namespace
 
-Limit LimitOf(__rlimit_resource resource) {
+Result<Limit> LimitOf(__rlimit_resource resource, std::string_view what) {
   rlimit limit{};
-  if (getrlimit(resource, &limit) != 0) return {};
+  if (getrlimit(resource, &limit) != 0) {
+    return WithHint(Fail(Code::kSystem, "cannot read the limit on {}: {}", what, ErrnoText(errno)),
+                    "allow prlimit64 in the seccomp profile of the container");
+  }
   const auto value = [](rlim_t of) { return of == RLIM_INFINITY ? kUnlimited : uint64_t{of}; };
-  return {value(limit.rlim_cur), value(limit.rlim_max)};
+  return Limit{value(limit.rlim_cur), value(limit.rlim_max)};
 }
 
-RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices) {
+Result<RankFacts> FactsOfThisProcess(std::optional<std::string> visible_devices) {
   RankFacts facts;
-  const Limit files = LimitOf(RLIMIT_NOFILE);
+  MUSTER_TRY(const Limit files, LimitOf(RLIMIT_NOFILE, "open files"));
+  MUSTER_TRY(const Limit locked, LimitOf(RLIMIT_MEMLOCK, "locked memory"));
   facts.open_files = files.soft;
   facts.open_files_most = files.hard;
-  facts.locked_memory = LimitOf(RLIMIT_MEMLOCK).soft;
+  facts.locked_memory = locked.soft;
   if (const auto cpus = CpusOf()) facts.cpus = static_cast<uint32_t>(cpus->size());
   facts.visible_devices = std::move(visible_devices);
   return facts;

@@ -3,20 +3,24 @@
 
 #include <sys/resource.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bootstrap/check/findings/evidence.h"
 #include "bootstrap/check/findings/facts.h"
 #include "bootstrap/check/gpu/gpu_check.h"
+#include "comm/base/error.h"
 #include "comm/nccl/devices/gpu_hello.h"
 
 namespace muster::check {
 
-Limit LimitOf(__rlimit_resource resource);
+// `what`, for the error: "open files". Error: kSystem.
+Result<Limit> LimitOf(__rlimit_resource resource, std::string_view what);
 
-// Does not block.
-RankFacts FactsOfThisProcess(std::optional<std::string> visible_devices);
+// Does not block. Error: kSystem.
+Result<RankFacts> FactsOfThisProcess(std::optional<std::string> visible_devices);
 
 // `addresses`: this node's in the roster, best first; empty if there is one node only. Unknown facts stay
 // empty. Reads /sys and /dev; does not block.

@@ -27,6 +27,21 @@ Finding ExamineIdentity(const Environment& environment, const config::Config& co
                              config.rendezvous.auth);
 }
 
+Result<LoginLimits> ReadLoginLimits() {
+  LoginLimits limits;
+  MUSTER_TRY(limits.processes, check::LimitOf(RLIMIT_NPROC, "processes"));
+  MUSTER_TRY(limits.address_space, check::LimitOf(RLIMIT_AS, "virtual memory"));
+  MUSTER_TRY(limits.file_size, check::LimitOf(RLIMIT_FSIZE, "the size of files"));
+  return limits;
+}
+
+Finding ExamineLimits(const Result<check::RankFacts>& process) {
+  const Result<LoginLimits> login = ReadLoginLimits();
+  if (process && login) return JudgeLimits(*process, *login);
+  const Error& error = process ? login.error() : process.error();
+  return {"limits", Health::kProblem, error.message, "muster check fails", error.hint, {}};
+}
+
 }  // namespace
 
 std::vector<Finding> Examine(const Environment& environment, const config::Config& config,
@@ -34,13 +49,12 @@ std::vector<Finding> Examine(const Environment& environment, const config::Confi
   utsname system{};
   uname(&system);
   const check::NodeFacts node = check::FactsOfThisNode({});
-  const check::RankFacts process = check::FactsOfThisProcess({});
-  Finding machine = JudgeSystem(node, process, system.machine);
+  const Result<check::RankFacts> process = check::FactsOfThisProcess({});
+  Finding machine = JudgeSystem(node, process.value_or(check::RankFacts{}), system.machine);
   AddProgram(LookAtProgram(environment), machine);
   return {
       std::move(machine),
-      JudgeLimits(process,
-                  {check::LimitOf(RLIMIT_NPROC), check::LimitOf(RLIMIT_AS), check::LimitOf(RLIMIT_FSIZE)}),
+      ExamineLimits(process),
       JudgeSharedMemory(node, ProblemOfSharedMemory()),
       ExamineSockets(join::SharedDirectories(environment)),
       ExamineNetwork(config.rendezvous.interface),
