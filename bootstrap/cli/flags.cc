@@ -45,6 +45,12 @@ void AddOutputFlags(Options& options, const std::shared_ptr<SharedFlags>& flags)
       .Repeatable();
 }
 
+// An empty value, of a variable that is not set, is none: as without the option, the ranks would meet elsewhere.
+void AddEndpointFlag(Options& options, const std::shared_ptr<SharedFlags>& flags, const char* text) {
+  options.Text(
+      "--endpoint", [flags](const std::string& endpoint) { flags->endpoint = endpoint; }, "HOST:PORT", text);
+}
+
 void AddLaunchFlags(Options& options, const std::shared_ptr<SharedFlags>& flags) {
   constexpr int kMost = std::numeric_limits<int>::max();
   options.Under(kMeeting);
@@ -56,8 +62,8 @@ void AddLaunchFlags(Options& options, const std::shared_ptr<SharedFlags>& flags)
   options.Number("--world-size", flags->world_size, 1, kMost, "N", "the number of ranks; with --rank");
   options.Number("--local-rank", flags->local_rank, 0, kMost, "N",
                  "the rank of this process on its node, from 0");
-  options.Text("--endpoint", flags->endpoint, "HOST:PORT",
-               "the address at which ranks of several nodes meet: the node of rank 0, a free port");
+  AddEndpointFlag(options, flags,
+                  "the address at which ranks of several nodes meet: the node of rank 0, a free port");
 }
 
 void AddRestartFlag(Options& options, const std::shared_ptr<int>& most) {
@@ -94,8 +100,8 @@ Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags) {
   if (flags.rank >= 0) asked.explicit_tuple.rank = flags.rank;
   if (flags.world_size >= 0) asked.explicit_tuple.world_size = flags.world_size;
   if (flags.local_rank >= 0) asked.explicit_tuple.local_rank = flags.local_rank;
-  if (!flags.endpoint.empty()) {
-    MUSTER_TRY(asked.explicit_tuple.endpoint, ParseEndpoint(flags.endpoint));
+  if (flags.endpoint) {
+    MUSTER_TRY(asked.explicit_tuple.endpoint, ParseEndpoint(*flags.endpoint));
   }
   return asked;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct SharedFlags {
   std::vector<std::string> sets;
   std::vector<std::string> output_sets;  // of flags that are keys
   std::string launcher;
-  std::string endpoint;
+  std::optional<std::string> endpoint;
   std::string report;
   std::vector<std::string> expected;
   int rank = -1;
@@ -28,6 +29,8 @@ struct SharedFlags {
 std::shared_ptr<SharedFlags> AddConfigFlags(Options& options);
 // --label --log-dir --stdin --expect
 void AddOutputFlags(Options& options, const std::shared_ptr<SharedFlags>& flags);
+// --endpoint
+void AddEndpointFlag(Options& options, const std::shared_ptr<SharedFlags>& flags, const char* text);
 // --launcher --rank --world-size --local-rank --endpoint
 void AddLaunchFlags(Options& options, const std::shared_ptr<SharedFlags>& flags);
 

@@ -189,8 +189,7 @@ CommandText AddLaunchCommand(Options& options, Run& run) {
                  "the number of machines; each has its own muster launch");
   options.Number("--node-rank", launch->node, 0, 999'999, "R",
                  "the number of this machine, from 0; with --nnodes");
-  options.Text("--endpoint", flags->endpoint, "HOST:PORT",
-               "a free port of the machine with --node-rank 0; with --nnodes");
+  AddEndpointFlag(options, flags, "a free port of the machine with --node-rank 0; with --nnodes");
   options.Text("--hosts", launch->host_file, "FILE",
                "start the ranks on the machines that FILE names, one a line (NAME, or NAME slots=N), by ssh");
   options.Text("--ssh", launch->ssh, "COMMAND",

@@ -294,6 +294,12 @@ TEST(Command, AnOptionWithAnEmptyValueTakesNoOtherWord) {
   EXPECT_THAT(RunMuster("run --launcher none --set= -- true").err,
               HasSubstr("--set \"\": the value is missing"));
   EXPECT_THAT(RunMuster("store --listen= --json").out, HasSubstr(" is no address"));
+  for (const char* words : {"run --rank 0 --world-size 1 --endpoint= true", "launch -n 1 --endpoint= true"}) {
+    const Outcome outcome = RunMuster(words);
+    EXPECT_EQ(outcome.status, 78) << words;
+    EXPECT_THAT(outcome.err, HasSubstr("\"\" is not an endpoint: the port is missing (write host:port"))
+        << words;
+  }
   EXPECT_EQ(RunMuster("run --nproc-per-node= --launcher none -- true").status, 64);
 }
 
