@@ -224,8 +224,9 @@ void RootConnection::OnSchedulerFacts(const SchedulerFacts& facts) {
 // root.
 void RootConnection::OnMisplaced(const Error& error) {
   if (over_) return;
-  // No rank can use the endpoint store.
-  if (request_.meeting.find_root == FindRoot::kEndpointStore) return events_.on_failed(error);
+  // No rank can use the endpoint store, or connect to a port that this user may not bind.
+  if (request_.meeting.find_root == FindRoot::kEndpointStore || error.code == Code::kSystem)
+    return events_.on_failed(error);
   request_.self.refused = error;
   step_timer_ = loop_.After(Duration::zero(), [this] {
     silent_.reset();

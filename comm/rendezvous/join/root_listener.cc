@@ -158,7 +158,8 @@ void RootListener::OnName(const OwnName& name) {
 void RootListener::TryToBind() {
   const auto began = Clock::now();
   const std::vector<Ladder> ladders = LaddersToTry();
-  const Result<uint16_t> port = OpenOneOf(ladders.front());
+  bool forbidden = false;
+  const Result<uint16_t> port = OpenOneOf(ladders.front(), &forbidden);
   if (port) {
     bind_problem_.clear();
     ReportPort(*port, ladders.front());
@@ -167,6 +168,11 @@ void RootListener::TryToBind() {
     for (size_t i = 1; i < ladders.size(); ++i) {
       if (const auto other = OpenOneOf(ladders[i]); !other) LogDebug("{}", other.error().message);
     }
+    return;
+  }
+  if (forbidden) {
+    // Not here: Start may be the caller.
+    bind_timer_ = loop_.After(Duration::zero(), [this, error = port.error()] { on_misplaced_(error); });
     return;
   }
   if (bind_problem_.empty()) {
@@ -178,16 +184,17 @@ void RootListener::TryToBind() {
   bind_timer_ = loop_.After(pause, [this] { TryToBind(); });
 }
 
-Result<uint16_t> RootListener::OpenOneOf(const Ladder& ladder) {
+Result<uint16_t> RootListener::OpenOneOf(const Ladder& ladder, bool* forbidden) {
   Result<uint16_t> port = Open(ladder(kLadderLength));
-  return port ? port : Open(ladder(kWholeLadder));
+  return port ? port : Open(ladder(kWholeLadder), forbidden);
 }
 
-Result<uint16_t> RootListener::Open(const std::vector<uint16_t>& ports) {
-  Result<uint16_t> port = listener_.Open(listen_, ports);
+Result<uint16_t> RootListener::Open(const std::vector<uint16_t>& ports, bool* forbidden) {
+  Result<uint16_t> port = listener_.Open(listen_, ports, forbidden);
   // A kernel without IPv6.
   if (!port && listen_ == net::SocketAddress::AnyIpv6(0)) {
-    if (Result<uint16_t> ipv4 = listener_.Open(net::SocketAddress::AnyIpv4(0), ports)) port = ipv4;
+    Result<uint16_t> ipv4 = listener_.Open(net::SocketAddress::AnyIpv4(0), ports, forbidden);
+    if (ipv4 || (forbidden != nullptr && *forbidden)) port = std::move(ipv4);
   }
   // Other ranks may try ::1 alone.
   if (port && IsLoopbackEndpoint(request_)) {

@@ -1,5 +1,5 @@
 // The root's listener: binds the ladder's first free port. It waits for a port only if all of rendezvous.ports
-// are taken. With a job secret it listens on one port of each ladder (names.h). If the meeting has an endpoint
+// are taken, and not if this user may bind none of them. With a job secret it listens on one port of each ladder (names.h). If the meeting has an endpoint
 // store, it publishes its address there. An AuthenticatingAcceptor passes on only proven links.
 //
 // It listens on the meeting's address if that is numeric, and on loopback if the endpoint is localhost. Else it
@@ -28,8 +28,8 @@ std::vector<Ladder> RootLadders(const JoinRequest& request);
 
 class RootListener {
  public:
-  // The other processes will not find it: they search another node, or its address cannot be published.
-  // Error: kConfiguration.
+  // The other processes will not find it. Error: kConfiguration: they search another node, or its address cannot be
+  // published; kSystem: this user may bind none of its ports.
   using OnMisplaced = std::function<void(const Error& error)>;
 
   static constexpr Duration kLookUpAgain = std::chrono::seconds(1);
@@ -60,8 +60,8 @@ class RootListener {
   void LookUp();
   void OnName(const OwnName& name);
   void TryToBind();
-  Result<uint16_t> OpenOneOf(const Ladder& ladder);
-  Result<uint16_t> Open(const std::vector<uint16_t>& ports);
+  Result<uint16_t> OpenOneOf(const Ladder& ladder, bool* forbidden = nullptr);
+  Result<uint16_t> Open(const std::vector<uint16_t>& ports, bool* forbidden = nullptr);
   void ReportPort(uint16_t port, const Ladder& ladder) const;
   std::vector<Ladder> LaddersToTry() const;
   void Announce(uint16_t port);

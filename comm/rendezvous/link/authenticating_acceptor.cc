@@ -1,6 +1,7 @@
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "comm/auth/handshake/handshake_messages.h"
@@ -28,14 +29,17 @@ AuthenticatingAcceptor::AuthenticatingAcceptor(net::EventLoop& loop, Params para
 
 AuthenticatingAcceptor::~AuthenticatingAcceptor() { Close(); }
 
-Result<uint16_t> AuthenticatingAcceptor::Open(net::SocketAddress address,
-                                              const std::vector<uint16_t>& ports) {
+Result<uint16_t> AuthenticatingAcceptor::Open(net::SocketAddress address, const std::vector<uint16_t>& ports,
+                                              bool* forbidden) {
   std::string problem;
+  size_t denied = 0;
   for (const uint16_t port : ports) {
     address.set_port(port);
-    Result<UniqueFd> bound = net::Listen(address);
+    int error_number = 0;
+    Result<UniqueFd> bound = net::Listen(address, &error_number);
     if (!bound) {
       problem = bound.error().message;
+      if (error_number == EACCES) ++denied;
       continue;
     }
     listeners_.push_back(std::make_unique<net::Acceptor>(
@@ -46,7 +50,10 @@ Result<uint16_t> AuthenticatingAcceptor::Open(net::SocketAddress address,
   }
   std::vector<int> tried(ports.begin(), ports.end());
   std::ranges::sort(tried);
-  return Fail(Code::kSystem, "no port to listen on among {}: {}", FormatRanges(tried), problem);
+  auto failure = Fail(Code::kSystem, "no port to listen on among {}: {}", FormatRanges(tried), problem);
+  if (denied < ports.size()) return failure;
+  if (forbidden != nullptr) *forbidden = true;
+  return WithHint(std::move(failure), "choose a port from 1024 on; lower ones are for root");
 }
 
 void AuthenticatingAcceptor::Close() {

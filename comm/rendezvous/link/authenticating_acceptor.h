@@ -55,8 +55,10 @@ class AuthenticatingAcceptor {
   ~AuthenticatingAcceptor();
 
   // Binds the first of `ports` that is free at `address` (its own port is ignored). Call it again for one more
-  // port. Error: kSystem, with the ports and the reason of the last failure.
-  Result<uint16_t> Open(net::SocketAddress address, const std::vector<uint16_t>& ports);
+  // port. Error: kSystem, with the ports and the reason of the last failure. `*forbidden`: this user may bind none of
+  // them, so that waiting is of no use.
+  Result<uint16_t> Open(net::SocketAddress address, const std::vector<uint16_t>& ports,
+                        bool* forbidden = nullptr);
   void Close();
   bool open() const { return !listeners_.empty(); }
 

@@ -9,6 +9,7 @@
 #include "comm/rendezvous/link/node_listener.h"
 #include "comm/system/descriptor_room.h"
 #include "tests/comm/net/descriptor_limit.h"
+#include "tests/comm/net/ordinary_ports.h"
 #include "tests/comm/rendezvous/test_group.h"
 
 namespace muster::rendezvous {
@@ -186,6 +187,17 @@ TEST_F(JoinerFailureTest, ARootOnTheWrongNodeSaysSo) {
             "rank 0 runs on a and must be reached there, but 192.0.2.1 is 192.0.2.1, which is not an address "
             "of that "
             "node");
+}
+
+TEST_F(JoinerFailureTest, ARootThatMayNotBindItsPortEndsTheGroup) {
+  const net::OrdinaryPorts ordinary;
+  if (!net::OrdinaryPorts::Exist()) GTEST_SKIP() << "needs a port that is for root alone";
+  Make({"a", "a", "b"});
+  SetAll([](JoinRequest& request) { request.meeting.endpoint->port = net::OrdinaryPorts::kPrivileged; });
+  TestGroup group(loop, Without(2));
+  EXPECT_TRUE(group.AllRefusedWith(
+      {Code::kSystem, "no port to listen on among 80: cannot bind 127.0.0.1:80: Permission denied",
+       "choose a port from 1024 on; lower ones are for root"}));
 }
 
 TEST_F(JoinerFailureTest, AnotherSecretIsAnAuthenticationError) {

@@ -8,6 +8,7 @@
 #include "comm/rendezvous/link/root_dialer.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/net/name_service.h"
+#include "tests/comm/net/ordinary_ports.h"
 #include "tests/comm/net/test_loop.h"
 #include "tests/comm/rendezvous/members.h"
 
@@ -244,6 +245,37 @@ TEST_F(RootListenerTest, WithoutAFreePortItWaitsForOne) {
   taken->Reset();
   ASSERT_TRUE(loop.Until([&] { return listener->Problem().empty(); }));
   DialAt("127.0.0.1", {port});
+  ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+// It would not become free: the root waited for it until its deadline.
+TEST_F(RootListenerTest, APortThatThisUserMayNotBindIsNotWaitedFor) {
+  const net::OrdinaryPorts ordinary;
+  if (!net::OrdinaryPorts::Exist()) GTEST_SKIP() << "needs a port that is for root alone";
+  const LogCapture log;
+  for (const auto& [host, address] : {std::pair("127.0.0.1", "127.0.0.1"), std::pair("gpu01", "0.0.0.0")}) {
+    net::SetName("gpu01", "127.0.1.1");
+    request.meeting.endpoint = Endpoint{host, net::OrdinaryPorts::kPrivileged};
+    misplaced.reset();
+    Start();
+    ASSERT_TRUE(loop.Until([&] { return misplaced.has_value(); })) << host;
+    EXPECT_EQ(
+        *misplaced,
+        (Error{Code::kSystem,
+               fmt::format("no port to listen on among 80: cannot bind {}:80: Permission denied", address),
+               "choose a port from 1024 on; lower ones are for root"}));
+  }
+  EXPECT_EQ(log.Text(), "");
+}
+
+TEST_F(RootListenerTest, OfARangeItTakesThePortsThatThisUserMayBind) {
+  const net::OrdinaryPorts ordinary;
+  if (!net::OrdinaryPorts::Exist()) GTEST_SKIP() << "needs a port that is for root alone";
+  request.meeting.find_root = FindRoot::kHost;
+  request.meeting.host = "127.0.0.1";
+  request.options.ports = {1020, 1027};
+  Start();
+  DialAt("127.0.0.1", PortLadder(request.meeting.key, request.options.ports));
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
 }
 
