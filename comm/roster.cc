@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "comm/base/lists.h"
 
@@ -15,13 +16,26 @@ constexpr size_t kNodesNamed = 16;
 constexpr size_t kNodesNamedBriefly = 4;
 
 // Ascending, without those outside the roster.
-std::map<int, std::vector<int>> ByNode(const Roster& roster, std::vector<int> ranks) {
+using RanksByNode = std::map<int, std::vector<int>>;
+
+RanksByNode ByNode(const Roster& roster, std::vector<int> ranks) {
   std::ranges::sort(ranks);
-  std::map<int, std::vector<int>> by_node;
+  RanksByNode by_node;
   for (const int rank : ranks) {
     if (rank >= 0 && rank < roster.size()) by_node[roster.NodeOf(rank)].push_back(rank);
   }
   return by_node;
+}
+
+// Those of the first kNodesNamed nodes. `open` and `close` are around the name of a node.
+std::string ListByNode(const Roster& roster, size_t ranks, const RanksByNode& by_node, std::string_view open,
+                       std::string_view close) {
+  std::string text;
+  for (const auto& [node, on_node] : by_node | std::views::take(kNodesNamed)) {
+    text += fmt::format("{}{}{}{}{}", text.empty() ? "" : ", ", FormatSomeRanges(on_node), open,
+                        roster.nodes[static_cast<size_t>(node)].name, close);
+  }
+  return (ranks == 1 ? "rank " : "ranks ") + text;
 }
 
 std::vector<int> RanksOfNode(const Roster& roster, int node) {
@@ -72,35 +86,22 @@ std::string DescribeRank(const Roster& roster, int rank) {
 }
 
 std::string DescribeRanks(const Roster& roster, const std::vector<int>& ranks) {
-  std::string text;
-  size_t named = 0;
-  int other_ranks = 0;
-  const auto by_node = ByNode(roster, ranks);
-  for (const auto& [node, on_node] : by_node) {
-    if (++named > kNodesNamed) {
-      other_ranks += static_cast<int>(on_node.size());
-      continue;
-    }
-    text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", FormatSomeRanges(on_node),
-                        roster.nodes[static_cast<size_t>(node)].name);
+  const RanksByNode by_node = ByNode(roster, ranks);
+  std::string text = ListByNode(roster, ranks.size(), by_node, " on ", "");
+  if (by_node.size() > kNodesNamed) {
+    size_t others = 0;
+    for (const auto& [node, on_node] : by_node | std::views::drop(kNodesNamed)) others += on_node.size();
+    text += fmt::format(" and {} on {} nodes more", Counted(static_cast<int>(others), "rank"),
+                        by_node.size() - kNodesNamed);
   }
-  if (named > kNodesNamed) {
-    text += fmt::format(" and {} on {} nodes more", Counted(other_ranks, "rank"), named - kNodesNamed);
-  }
-  return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+  return text;
 }
 
 std::string DescribeRanksBriefly(const Roster& roster, const std::vector<int>& ranks) {
-  const auto by_node = ByNode(roster, ranks);
-  if (by_node.size() > kNodesNamedBriefly) {
-    return fmt::format("{} ({} nodes)", FormatRanks(ranks), by_node.size());
-  }
-  std::string text;
-  for (const auto& [node, on_node] : by_node) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", FormatSomeRanges(on_node),
-                        roster.nodes[static_cast<size_t>(node)].name);
-  }
-  return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+  const RanksByNode by_node = ByNode(roster, ranks);
+  return by_node.size() > kNodesNamedBriefly
+             ? fmt::format("{} ({} nodes)", FormatRanks(ranks), by_node.size())
+             : ListByNode(roster, ranks.size(), by_node, " (", ")");
 }
 
 }  // namespace muster

@@ -76,13 +76,12 @@ std::string FormatSomeRanges(const std::vector<int>& ascending, size_t most) {
   return FormatRanges(ascending);
 }
 
-std::string FormatRanks(const std::vector<int>& ascending) {
-  return (ascending.size() == 1 ? "rank " : "ranks ") + FormatSomeRanges(ascending);
+std::string FormatRanks(const std::vector<int>& ascending, std::string_view node) {
+  return fmt::format("{} {}{}{}", ascending.size() == 1 ? "rank" : "ranks", FormatSomeRanges(ascending),
+                     node.empty() ? "" : " on ", node);
 }
 
-std::string DescribeRank(int rank, std::string_view node) {
-  return node.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} on {}", rank, node);
-}
+std::string DescribeRank(int rank, std::string_view node) { return FormatRanks({rank}, node); }
 
 std::string Counted(int count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");

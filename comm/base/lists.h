@@ -16,10 +16,10 @@ std::string FormatRanges(const std::vector<int>& ascending);
 // The same, readable on a thousand nodes: at most `most` ranges, {0,2,4,...} -> "0,2,4,6 and 312 more".
 std::string FormatSomeRanges(const std::vector<int>& ascending, size_t most = kRangesNamed);
 
-// "rank 5", "ranks 0-3,7"; as FormatSomeRanges.
-std::string FormatRanks(const std::vector<int>& ascending);
+// "rank 5 on gpu03", "ranks 0-3,7"; as FormatSomeRanges. The node, if any, is that of all these ranks.
+std::string FormatRanks(const std::vector<int>& ascending, std::string_view node = "");
 
-// "rank 5 on gpu03"; without a node "rank 5". comm/roster.h has the same for a rank of a group.
+// The same for one rank. comm/roster.h has both for the ranks of a group.
 std::string DescribeRank(int rank, std::string_view node);
 
 // "1 rank", "8 ranks".

@@ -186,8 +186,8 @@ void JudgeDevices(const Evidence& evidence, Verdict& verdict) {
     if (ranks.size() < 2) continue;
     const std::string& name = evidence.roster.nodes[static_cast<size_t>(device.first)].name;
     verdict.warnings.push_back({"device_shared",
-                                fmt::format("{} on {} have the same GPU: CUDA_VISIBLE_DEVICES={}",
-                                            FormatRanks(ranks), name, device.second),
+                                fmt::format("{} have the same GPU: CUDA_VISIBLE_DEVICES={}",
+                                            FormatRanks(ranks, name), device.second),
                                 "srun --gpus-per-task=1 gives each rank its own",
                                 {name}});
   }

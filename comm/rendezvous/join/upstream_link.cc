@@ -82,7 +82,7 @@ void UpstreamLink::OnAccepted(Acceptance acceptance) {
   parked_ = false;
   acceptance_ = std::move(acceptance);
   ++acceptances_;
-  name_ = fmt::format("{} on {}", FormatRanks(acceptance_.ranks), acceptance_.node);
+  name_ = FormatRanks(acceptance_.ranks, acceptance_.node);
   const Duration remaining = FromMilliseconds(acceptance_.remaining_milliseconds);
   root_deadline_ = Deadline::After(remaining);
   if (!request_.self.refused && !leader_lost_)

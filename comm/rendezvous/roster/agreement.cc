@@ -74,7 +74,7 @@ std::string DescribeProcess(const ProcessInfo& member) {
   std::vector<int> ranks;
   for (const RankClaim& claim : member.claims) ranks.push_back(claim.rank);
   std::ranges::sort(ranks);
-  return fmt::format("{} on {}", FormatRanks(ranks), member.node);
+  return FormatRanks(ranks, member.node);
 }
 
 std::optional<Error> FindDisagreement(const ProcessInfo& mine, const ProcessInfo& other) {

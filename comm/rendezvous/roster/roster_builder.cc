@@ -30,9 +30,7 @@ Failure AsFailure(Error error) { return {std::move(error)}; }
 
 Failure EndedWhileForming(std::vector<int> ranks, const std::string& node) {
   std::ranges::sort(ranks);
-  return {
-      {Code::kPeerLost, fmt::format("{} on {} ended while the group was forming", FormatRanks(ranks), node)},
-      ranks.front()};
+  return {{Code::kPeerLost, FormatRanks(ranks, node) + " ended while the group was forming"}, ranks.front()};
 }
 
 RosterBuilder::RosterBuilder(ProcessInfo self, Placement placement)

@@ -30,6 +30,7 @@ TEST(FormatSomeRanges, CountsTheRest) {
 TEST(FormatRanks, KnowsOne) {
   EXPECT_EQ(FormatRanks({5}), "rank 5");
   EXPECT_EQ(FormatRanks({0, 1, 2, 3, 7}), "ranks 0-3,7");
+  EXPECT_EQ(FormatRanks({0, 1, 2, 3}, "gpu03"), "ranks 0-3 on gpu03");
 }
 
 TEST(DescribeRank, KnowsRanksWithoutANode) {
