@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bootstrap/config/text/utf8.h"
+#include "comm/base/parse.h"
 
 namespace muster::config {
 namespace {
@@ -281,7 +282,6 @@ std::string_view KindName(YamlNode::Kind kind) {
 }
 
 Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.size() > kLargestYaml) {
     return Fail(Code::kConfiguration, "{} is too large: {} bytes; at most {}", name, text.size(),
                 kLargestYaml);

@@ -73,7 +73,6 @@ Status AddLine(const std::vector<std::string_view>& words, HostFile& hosts) {
 }  // namespace
 
 Result<HostFile> ParseHostFile(std::string_view text, std::string_view file) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   HostFile hosts;
   int number = 0;

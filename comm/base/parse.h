@@ -21,6 +21,9 @@ std::string FormatDuration(Duration duration);
 // Seconds with one decimal for users: "12.4 s".
 std::string FormatSeconds(Duration duration);
 
+// UTF-8 text of some editors begins with it.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
 

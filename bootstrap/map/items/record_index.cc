@@ -16,7 +16,6 @@ constexpr size_t kChunk = size_t{1} << 20;
 constexpr size_t kLongestRecord = size_t{16} << 20;
 constexpr uint64_t kRecordsOfPlace = 64;
 constexpr uint64_t kBytesOfPlace = uint64_t{1} << 16;
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
