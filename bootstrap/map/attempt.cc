@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "bootstrap/config/text/quote.h"

@@ -45,9 +45,7 @@ struct Draft {
 // A new file beside the report; empty with errno. The kernel applies the umask.
 Draft MakeDraft(int directory) {
   // Another user could take a name that is known beforehand.
-  uint64_t number = 0;
-  if (GetRandom(&number, sizeof number) != sizeof number) return {};
-  Draft draft{{}, fmt::format(".muster-report-{:016x}", number)};
+  Draft draft{{}, fmt::format(".muster-report-{:016x}", RandomNumber())};
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   draft.file.Reset(openat(directory, draft.name.c_str(), kNew, 0666));
   return draft;

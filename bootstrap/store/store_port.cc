@@ -7,7 +7,7 @@
 
 #include "comm/net/hosts.h"
 #include "comm/net/socket.h"
-#include "comm/rendezvous/link/random_number.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::store {
 namespace {
@@ -57,7 +57,7 @@ bool IsFree(uint16_t port) {
 class Ports {
  public:
   Ports(PortRange ports, std::vector<uint16_t> but_not) : ports_(ports), but_not_(std::move(but_not)) {
-    next_ = static_cast<int>(rendezvous::RandomNumber() % static_cast<uint64_t>(count()));
+    next_ = static_cast<int>(RandomNumber() % static_cast<uint64_t>(count()));
   }
   std::optional<uint16_t> Next() {
     while (tried_ < std::min(count(), kTries)) {

@@ -71,9 +71,7 @@ std::optional<uid_t> OwnerOfNewFile(int directory) {
   const UniqueFd unnamed(openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (unnamed) return fstat(unnamed.get(), &status) == 0 ? std::optional(status.st_uid) : std::nullopt;
   // Other threads, and processes of other nodes with the same number, try at the same time.
-  uint64_t number = 0;
-  if (GetRandom(&number, sizeof number) != sizeof number) return std::nullopt;
-  const std::string name = fmt::format(".muster-owner-{:016x}", number);
+  const std::string name = fmt::format(".muster-owner-{:016x}", RandomNumber());
   const UniqueFd named(
       openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!named) return std::nullopt;

@@ -32,12 +32,6 @@ constexpr uid_t kUsualOverflowUid = 65534;
 
 std::string ReadText(const char* path) { return ReadProcFile(path).value_or(""); }
 
-uint64_t RandomNumber() {
-  uint64_t number = 0;
-  [[maybe_unused]] const ssize_t got = GetRandom(&number, sizeof number);
-  return number;
-}
-
 std::string RandomText() { return fmt::format("{:08x}", static_cast<uint32_t>(RandomNumber())); }
 
 // Without /proc all such processes count as being on one node.

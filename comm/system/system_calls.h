@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
+#include "comm/base/deadline.h"
 #include "comm/base/unique_fd.h"
 
 namespace muster {
@@ -20,6 +22,16 @@ inline ssize_t GetRandom(void* out, size_t bytes) {
   if (got >= 0 || errno != ENOSYS) return got;
   const UniqueFd source(open("/dev/urandom", O_RDONLY | O_CLOEXEC));
   return source ? read(source.get(), out, bytes) : -1;
+}
+
+// For names, identities, and processes that would act in step; not for keys. Without a source of randomness, the time and the
+// process distinguish it.
+inline uint64_t RandomNumber() {
+  uint64_t number = 0;
+  if (GetRandom(&number, sizeof number) == sizeof number) return number;
+  constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
+  const auto now = static_cast<uint64_t>(Clock::now().time_since_epoch().count());
+  return (now ^ static_cast<uint64_t>(getpid()) << 32) * kSpread;
 }
 
 // renameat2(2): two paths change places. A kernel before 3.15 and some file systems cannot (EINVAL, ENOSYS).

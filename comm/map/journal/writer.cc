@@ -66,12 +66,6 @@ class Writer : public JournalWriter {
   std::unique_ptr<JournalAppender> appender_;
 };
 
-Result<uint64_t> RandomSeed() {
-  uint64_t seed = 0;
-  if (GetRandom(&seed, sizeof seed) == sizeof seed) return seed;
-  return Fail(Code::kSystem, "cannot have random bytes: {}", ErrnoText(errno));
-}
-
 SegmentHeader HeaderOf(const OwnSegment& segment, const Identity& identity, const JournalOwner& owner) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return {segment.seed,       segment.term,
@@ -103,7 +97,7 @@ Result<OwnSegment> MakeSegment(const std::shared_ptr<const JournalDirectory>& di
   OwnSegment segment;
   segment.directory = directory;
   segment.lock = LockJournal(*directory);
-  MUSTER_TRY(segment.seed, RandomSeed());
+  segment.seed = RandomNumber();
   for (int tries = 0; tries < kMostTries; ++tries) {
     MUSTER_TRY(const std::vector<uint32_t> terms, directory->Terms());
     MUSTER_CHECK(CheckEarlier(*directory, terms, identity));
@@ -191,7 +185,7 @@ Result<JournalWriter::Opened> OpenAnonymous(const Identity& identity, const Jour
   OwnSegment segment;
   segment.file = "in memory";
   MUSTER_TRY(segment.fd, MakeFileWithoutName());
-  MUSTER_TRY(segment.seed, RandomSeed());
+  segment.seed = RandomNumber();
   MUSTER_CHECK(Write(segment, TwoHeaders(HeaderOf(segment, identity, owner))));
   const auto journal = std::make_shared<Journal>();
   MUSTER_TRY(auto appender, JournalAppender::Start(std::move(segment), std::move(mailbox), TakenBy(journal)));

@@ -1,7 +1,6 @@
 // Split: the ranks agree on the parts over the sockets; NCCL then makes its own communicators of them.
 #include <algorithm>
 #include <chrono>
-#include <random>
 
 #include "comm/base/fields.h"
 #include "comm/nccl/communicator/communicator_impl.h"
@@ -10,17 +9,12 @@
 #include "comm/ops/counted_call.h"
 #include "comm/ops/entry.h"
 #include "comm/system/bounded_call.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::nccl {
 namespace {
 
 constexpr Duration kShortest = std::chrono::milliseconds(1);
-
-// Two communicators of one group would need the same 64 random bits to be taken for one in the log.
-uint64_t NewId() {
-  std::random_device random;
-  return (uint64_t{random()} << 32) | random();
-}
 
 }  // namespace
 
@@ -92,8 +86,9 @@ Status NcclCommunicator::SplitNccl(int color, int key, const std::shared_ptr<Liv
 
 Result<NcclCommunicator::Members> NcclCommunicator::AgreeOnMembers(Communicator& part,
                                                                    const CallOptions& options) const {
+  // Two communicators of one group need the same random number to be taken for one in the log.
   MUSTER_TRY(const std::vector<Bytes> all,
-             part.AllGatherBytes(EncodeFields(shared_.core->group.rank(), NewId()), options));
+             part.AllGatherBytes(EncodeFields(shared_.core->group.rank(), RandomNumber()), options));
   Members members;
   for (const Bytes& one : all) {
     FieldReader reader(one);

@@ -5,7 +5,7 @@
 
 #include "comm/base/lists.h"
 #include "comm/net/hosts.h"
-#include "comm/rendezvous/link/random_number.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::rendezvous {
 namespace {

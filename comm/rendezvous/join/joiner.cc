@@ -2,9 +2,9 @@
 
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
-#include "comm/rendezvous/link/random_number.h"
 #include "comm/rendezvous/roster/agreement.h"
 #include "comm/system/descriptor_room.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::rendezvous {
 namespace {

@@ -9,8 +9,8 @@
 #include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/rendezvous/link/handshake_clock.h"
-#include "comm/rendezvous/link/random_number.h"
 #include "comm/rendezvous/messages/messages.h"
+#include "comm/system/system_calls.h"
 
 namespace muster::rendezvous {
 namespace {
