@@ -144,8 +144,7 @@ Status NcclCommunicator::Perform(const OperationRequest& request, const CallOpti
   const NcclCore& core = *shared_.core;
   MUSTER_CHECK(CheckRequest(request, buffers, rank(), size(),
                             std::bind_front(CheckDeviceBuffer, std::ref(*core.cuda), core.settings.device)));
-  if (HasPeer(operation)) return RunPair(request, buffers.own, options);
-  return RunCollective(request, buffers.own, options);
+  return Run(request, buffers.own, options);
 }
 
 Result<std::vector<Bytes>> NcclCommunicator::PerformBytes(Operation operation, ByteView mine, int root,
@@ -155,27 +154,21 @@ Result<std::vector<Bytes>> NcclCommunicator::PerformBytes(Operation operation, B
   return host_->PerformBytes(operation, mine, root, options);
 }
 
-Status NcclCommunicator::RunCollective(const OperationRequest& request, const ConstBuffer& elements,
-                                       const CallOptions& options) {
+Status NcclCommunicator::Run(const OperationRequest& request, const ConstBuffer& elements,
+                             const CallOptions& options) {
   MUSTER_CHECK(CheckTimeout(request.operation, options));
   MUSTER_CHECK(Usable());
-  MUSTER_TRY(const std::unique_lock alone, EnterAlone(request.operation, collective_));
+  const bool pair = HasPeer(request.operation);
+  std::unique_lock<std::mutex> alone;
+  if (!pair) {
+    MUSTER_TRY(alone, EnterAlone(request.operation, collective_));
+  }
   const Deadline deadline = DeadlineOf(TimeoutOf(options));
   MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), options, deadline));
   Call call = CallOf(request.operation, elements);
-  call.sequence = ++sequence_;
-  return Queue(call, std::nullopt, request, options, deadline);
-}
-
-Status NcclCommunicator::RunPair(const OperationRequest& request, const ConstBuffer& elements,
-                                 const CallOptions& options) {
-  MUSTER_CHECK(CheckTimeout(request.operation, options));
-  MUSTER_CHECK(Usable());
-  const Deadline deadline = DeadlineOf(TimeoutOf(options));
-  MUSTER_TRY(const std::unique_lock turn, TakeTurn(Name(request.operation), options, deadline));
-  Call call = CallOf(request.operation, elements);
-  call.sequence = ++pair_sequence_[{request.operation, request.root}];
-  return Queue(call, world_ranks_[static_cast<size_t>(request.root)], request, options, deadline);
+  call.sequence = pair ? ++pair_sequence_[{request.operation, request.root}] : ++sequence_;
+  const auto peer = pair ? std::optional(world_ranks_[static_cast<size_t>(request.root)]) : std::nullopt;
+  return Queue(call, peer, request, options, deadline);
 }
 
 Status NcclCommunicator::Queue(const Call& call, std::optional<int> peer, const OperationRequest& request,

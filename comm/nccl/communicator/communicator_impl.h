@@ -55,9 +55,7 @@ class NcclCommunicator final : public Communicator {
     StreamCopy copy{};
   };
 
-  Status RunCollective(const OperationRequest& request, const ConstBuffer& elements,
-                       const CallOptions& options);
-  Status RunPair(const OperationRequest& request, const ConstBuffer& elements, const CallOptions& options);
+  Status Run(const OperationRequest& request, const ConstBuffer& elements, const CallOptions& options);
   Status Queue(const Call& call, std::optional<int> peer, const OperationRequest& request,
                const CallOptions& options, Deadline deadline);
   // All of them as one.
