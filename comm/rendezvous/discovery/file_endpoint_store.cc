@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <iterator>
 #include <memory>
+#include <span>
 
 #include "comm/auth/crypto.h"
 #include "comm/system/directory_reader.h"
@@ -80,9 +81,7 @@ void RemoveForgotten(int own, const std::string& newest) {
 
 std::string CheckOf(std::string_view root_address) {
   const auth::Digest digest = auth::Blake2b({}, {AsBytes("muster notice file"), AsBytes(root_address)});
-  std::string text;
-  for (size_t i = 0; i < 16; ++i) text += fmt::format("{:02x}", digest.at(i));
-  return text;
+  return fmt::format("{:02x}", fmt::join(std::span(digest).first(16), ""));
 }
 
 }  // namespace

@@ -35,9 +35,7 @@ Status MakeRoomForAll(const ArrivedRanks& arrived, size_t leaders, bool same_nod
 std::string DrawGroupId() {
   std::array<uint8_t, 16> random{};
   auth::RandomBytes(random);
-  std::string text;
-  for (const uint8_t byte : random) text += fmt::format("{:02x}", byte);
-  return text;
+  return fmt::format("{:02x}", fmt::join(random, ""));
 }
 
 }  // namespace
