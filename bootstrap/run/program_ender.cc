@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "bootstrap/process/descendants.h"
 #include "bootstrap/process/signal_reach.h"
 #include "comm/base/lists.h"
 #include "comm/base/parse.h"
@@ -21,6 +22,7 @@ namespace {
 constexpr Duration kAnswersWithin = std::chrono::seconds(1);
 // A scheduler signals all processes of a step within this time.
 constexpr Duration kSignalWithin = std::chrono::seconds(1);
+constexpr Duration kGoneWithin = std::chrono::milliseconds(100);
 
 // " (state D, nfs_wait_on_request)"
 std::string DescribeState(const std::optional<rendezvous::ProcessState>& process) {
@@ -187,6 +189,20 @@ void ProgramEnder::Kill() {
     }
     programs_.GiveUp();
   });
+}
+
+void ProgramEnder::EndOrphans() {
+  const auto lost = LostSupervisor(verdict_.place(), *verdict_.failure(), getpid());
+  if (lost) lost_supervisor_ = std::make_unique<net::ProcessWatch>(loop_, *lost, [this] { KillOrphans(); });
+}
+
+void ProgramEnder::EndLastOrphans() {
+  if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) KillOrphans();
+}
+
+void ProgramEnder::KillOrphans() {
+  lost_supervisor_.reset();
+  process::KillProcessesOfRank(verdict_.place().group.roster.group_id, verdict_.failure()->rank);
 }
 
 }  // namespace muster::run

@@ -1,10 +1,11 @@
 // The end of a supervisor's programs: the steps that follow a signal (../process/end_request.h), and SIGTERM and
-// SIGKILL after a failure of the group.
+// SIGKILL after a failure of the group. Also of those that a lost supervisor of this node leaves.
 //
 // Lives on one EventLoop.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "bootstrap/run/supervisor_plan.h"
 #include "bootstrap/run/verdict/run_verdict.h"
 #include "comm/net/event_loop.h"
+#include "comm/net/process_watch.h"
 #include "comm/rendezvous/control/control_plane.h"
 #include "comm/rendezvous/messages/survey_messages.h"
 
@@ -44,6 +46,10 @@ class ProgramEnder {
   void Take(process::EndStep step, const process::SignalEvent* event);
   // The group has failed: RestEnds.
   void EndRest();
+  // The group has failed: if it has lost a supervisor whose orphans are for this process (LostSupervisor), they end with it.
+  void EndOrphans();
+  // The run ends. BLOCKS 100 ms at most: the connections of a supervisor close a moment before it counts as ended.
+  void EndLastOrphans();
 
  private:
   void EndAll();
@@ -51,6 +57,7 @@ class ProgramEnder {
   void PassOn(const process::SignalEvent& event);
   void Send(int number, std::string_view because);
   void ReportWaiting();
+  void KillOrphans();
   std::string NameRanks(const std::vector<int>& ranks) const;
 
   net::EventLoop& loop_;
@@ -63,7 +70,8 @@ class ProgramEnder {
   std::optional<net::Timer> kill_timer_;  // since the rest is being ended
   net::Timer request_timer_;
   net::Timer held_timer_;
-  int awaited_ = 0;  // the request's wait that the timer belongs to
+  std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // until it has ended
+  int awaited_ = 0;                                     // the request's wait that the timer belongs to
 };
 
 }  // namespace muster::run

@@ -21,7 +21,8 @@ rendezvous::Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<i
   for (const int rank : own_ranks) {
     rendezvous::RankReport& report = reports.emplace_back();
     report.rank = rank;
-    report.state = uses_store_(rank) ? rendezvous::RankState::kOwnGroup : rendezvous::RankState::kProgram;
+    report.state =
+        store_users_.HaveCome(rank) ? rendezvous::RankState::kOwnGroup : rendezvous::RankState::kProgram;
     const RankProgram* program = programs_.Find(rank);
     if (program == nullptr) continue;
     if (program->exit()) {
@@ -67,8 +68,9 @@ void ProgramReports::AddStacks(const rendezvous::Survey& survey, rendezvous::Sur
     processes.emplace_back(i, reports[i].process.pid);
   }
   auto shared = std::make_shared<rendezvous::Surveyor::Reports>(std::move(reports));
+  const auto path = plan_.environment.find("PATH");
   stacks_.Run(
-      [shared, processes, deadline, path = path_] {
+      [shared, processes, deadline, path = path == plan_.environment.end() ? "" : path->second] {
         for (const auto& [index, pid] : processes) {
           (*shared)[index].stack = process::ReadStack(pid, path, deadline);
         }

@@ -7,11 +7,11 @@
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "bootstrap/run/programs.h"
+#include "bootstrap/run/supervisor_plan.h"
+#include "bootstrap/store/store_users.h"
 #include "comm/net/thread_worker.h"
 #include "comm/rendezvous/control/adoption_server.h"
 #include "comm/rendezvous/survey/surveyor.h"
@@ -26,14 +26,10 @@ class ProgramReports {
  public:
   using Reply = std::function<void(rendezvous::Surveyor::Reports)>;
 
-  // `programs` outlives it. `path`: PATH, for the tools that read stacks. `uses_store`: whether a rank's program
-  // has.
-  ProgramReports(net::EventLoop& loop, const Programs& programs, std::string path,
-                 std::function<bool(int rank)> uses_store)
-      : programs_(programs),
-        path_(std::move(path)),
-        uses_store_(std::move(uses_store)),
-        stacks_(loop.mailbox()) {}
+  // All outlive it. `plan`: its PATH has the tools that read stacks.
+  ProgramReports(net::EventLoop& loop, const SupervisorPlan& plan, const Programs& programs,
+                 const store::StoreUsers& store_users)
+      : plan_(plan), programs_(programs), store_users_(store_users), stacks_(loop.mailbox()) {}
   ProgramReports(const ProgramReports&) = delete;
   ProgramReports& operator=(const ProgramReports&) = delete;
 
@@ -45,9 +41,9 @@ class ProgramReports {
   rendezvous::Surveyor::Reports LookAtPrograms(const std::vector<int>& own_ranks) const;
   void AddStacks(const rendezvous::Survey& survey, rendezvous::Surveyor::Reports reports, Reply reply);
 
+  const SupervisorPlan& plan_;
   const Programs& programs_;
-  const std::string path_;
-  const std::function<bool(int rank)> uses_store_;
+  const store::StoreUsers& store_users_;
   net::ThreadWorker stacks_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

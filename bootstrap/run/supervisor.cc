@@ -1,7 +1,5 @@
 #include "bootstrap/run/supervisor.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -16,17 +14,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A program that drops out of its group is usually about to exit with a status, which shows more.
-constexpr Duration kExitStatusWithin = milliseconds(500);
 constexpr Duration kNoOrphansWithin = seconds(5);
-// A signal to a whole step or terminal reaches the program and its supervisor in either order.
-constexpr Duration kSameSignalWithin = milliseconds(200);
 // The group's confirmation to every rank comes in milliseconds, or not at all.
 constexpr Duration kAllKnowWithin = seconds(10);
 constexpr Duration kFinishSoon = seconds(1);
 // A server that a program left in the background does not end by itself.
 constexpr Duration kLeftBehindWithin = milliseconds(500);
-constexpr Duration kGoneWithin = milliseconds(100);
 
 RunFacts FactsOf(const SupervisorPlan& plan) {
   const config::RunOptions& run = plan.config.run;
@@ -53,10 +46,7 @@ bool IsLikelyRoot(const rendezvous::JoinRequest& request) {
 }  // namespace
 
 Supervisor::Supervisor(SupervisorPlan plan)
-    : plan_(std::move(plan)),
-      verdict_(FactsOf(plan_)),
-      reporter_(plan_, verdict_),
-      recorder_(reporter_.recorder()) {}
+    : plan_(std::move(plan)), verdict_(FactsOf(plan_)), reporter_(plan_, verdict_) {}
 
 Supervisor::~Supervisor() = default;
 
@@ -71,7 +61,7 @@ Result<int> Supervisor::Run() {
   // For pipes, files and connections of each rank. If this fails, the start of a program reports the limit.
   static_cast<void>(RaiseDescriptorLimit());
   programs_ = std::make_unique<Programs>(
-      *loop_, plan_, recorder_,
+      *loop_, plan_, reporter_.recorder(),
       [this] {
         output_->OnIdle();
         CheckDone();
@@ -79,14 +69,18 @@ Result<int> Supervisor::Run() {
       [this](const EndedProgram& program) {
         Advance(verdict_.ProgramEnded(program, programs_->all_ended(), Clock::now()));
       });
-  ender_ = std::make_unique<ProgramEnder>(*loop_, plan_, verdict_, *programs_, recorder_);
+  ender_ = std::make_unique<ProgramEnder>(*loop_, plan_, verdict_, *programs_, reporter_.recorder());
+  failures_ = std::make_unique<OwnFailureReporter>(
+      *loop_, verdict_, *programs_,
+      OwnFailureReporter::Events{[this](const rendezvous::Failure& failure) { OnFailure(failure); },
+                                 [this](const RunSteps& steps) { Advance(steps); }});
   output_ = std::make_unique<LastOutput>(*loop_, verdict_, reporter_, *programs_);
   signals_ =
       std::make_unique<RunSignals>(*loop_, plan_, verdict_, *programs_, *ender_, std::move(relay),
                                    RunSignals::Events{[this](int number) { OnInterrupted(number); },
                                                       [this](const RunSteps& steps) { Advance(steps); }});
   MUSTER_CHECK(signals_->Watch());
-  recorder_.Joining();
+  reporter_.recorder().Joining();
   if (verdict_.facts().expects_files)
     expected_ = std::make_unique<ExpectedFiles>(*loop_, plan_.config.run.expect, plan_.files_before);
   if (plan_.join) {
@@ -101,8 +95,7 @@ Result<int> Supervisor::Run() {
   joiner_.reset();
   output_->LogFailure();
   programs_->losses().Report();
-  // Its connections close a moment before it counts as ended.
-  if (lost_supervisor_ && lost_supervisor_->end().Await(Deadline::After(kGoneWithin))) ClearOrphans();
+  ender_->EndLastOrphans();
   reporter_.Conclude([this](int rank) { return plane_ && plane_->HasLeft(rank); },
                      plane_ ? plane_->maps().LookAtAll() : std::vector<map::MapState>());
   ender_.reset();
@@ -159,21 +152,15 @@ void Supervisor::OnJoined(rendezvous::Joined joined) {
   for (const rendezvous::RankClaim& claim : plan_.join->self.claims) own_ranks.push_back(claim.rank);
   verdict_.Formed(*joined.group, std::move(own_ranks));
   reporter_.Formed(*loop_, joiner_->arrivals(), !joined.upstream);
-  ConnectGroup(std::move(joined));
-  if (const Status served = ServePrograms(); !served) return Report(plane_->OwnFailure(served.error()));
-  StartPrograms();
-}
-
-void Supervisor::ConnectGroup(rendezvous::Joined joined) {
-  store_users_ =
-      std::make_unique<store::StoreUsers>(plan_.join->uid, [this] { return programs_->Running(); });
-  const auto path = plan_.environment.find("PATH");
-  reports_ = std::make_unique<ProgramReports>(*loop_, *programs_,
-                                              path == plan_.environment.end() ? "" : path->second,
-                                              [this](int rank) { return store_users_->HaveCome(rank); });
+  services_ = std::make_unique<ProgramServices>(*loop_, plan_, verdict_, *programs_);
   plane_ = std::make_unique<rendezvous::ControlPlane>(*loop_, std::move(joined), verdict_.place().own_ranks,
                                                       plan_.config.liveness, EventsOfGroup());
   ender_->Connect(*plane_);
+  failures_->Connect(*plane_);
+  const Status served =
+      services_->Open(*plane_, [this](int rank, pid_t process) { failures_->Lose(rank, process); });
+  if (!served) return failures_->Report(plane_->OwnFailure(served.error()));
+  StartPrograms();
 }
 
 std::function<void()> Supervisor::Noted(bool EndFacts::*fact) {
@@ -185,6 +172,7 @@ std::function<void()> Supervisor::Noted(bool EndFacts::*fact) {
 
 rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
   rendezvous::ControlPlane::Events events;
+  services_->AddTo(events);
   events.on_failure = [this](const rendezvous::Failure& failure) { OnFailure(failure); };
   events.on_all_know = Noted(&EndFacts::all_know);
   events.on_released = Noted(&EndFacts::released);
@@ -192,44 +180,14 @@ rendezvous::ControlPlane::Events Supervisor::EventsOfGroup() {
   events.on_gathered = [this](const rendezvous::KeyedAllGather& whole) {
     const RunSteps steps = AfterExchange(verdict_.facts(), verdict_.place().is_root, whole.name);
     if (!steps.empty()) return Do(steps);
-    recorder_.Initialized();
-    server_->Publish(whole);
+    reporter_.recorder().Initialized();
+    services_->server()->Publish(whole);
   };
-  events.whose = [this](const rendezvous::OwnerQuestion& question) { return store_users_->Look(question); };
-  events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) { recorder_.AddEnds(ends); };
-  events.on_map_message = [this](int rank, ByteView message) {
-    if (server_) server_->Deliver(rank, message);
+  events.on_ends = [this](const std::vector<rendezvous::RankEnd>& ends) {
+    reporter_.recorder().AddEnds(ends);
   };
-  // It may be noticed after that of a map which it has come before.
-  events.on_maps_over = [this] {
-    const std::vector<int> exited = programs_->ExitedRanks();
-    ended_in_map_.insert(exited.begin(), exited.end());
-  };
-  events.on_job_end = [this](Deadline latest) {
-    if (server_) server_->SendJobEnd(latest);
-  };
-  events.report_own = [this](const rendezvous::Survey& survey, ProgramReports::Reply reply) {
-    reports_->Report(survey, verdict_.place().own_ranks, server_.get(), std::move(reply));
-  };
+  events.on_maps_over = [this] { failures_->EndMaps(); };
   return events;
-}
-
-// The programs join the group through this process; with rank 0 it serves their store.
-Status Supervisor::ServePrograms() {
-  MUSTER_TRY(server_,
-             rendezvous::AdoptionServer::Open(
-                 *loop_, *plane_,
-                 {plan_.join->uid, plan_.configuration, plan_.job_key, plan_.join->shared_directories},
-                 [this](int rank, pid_t process) { OnProgramLost(rank, process); }));
-  if (!plan_.store) return {};
-  const auto look = [this](const rendezvous::OwnerQuestion& question) {
-    return store_users_->Look(question);
-  };
-  MUSTER_TRY(store_keeper_,
-             store::StoreKeeper::Start({*loop_, *plane_, look, MasterHost(verdict_.place().group.roster, 0),
-                                        plan_.join->uid, plan_.config.liveness.straggler_after},
-                                       std::move(*plan_.store)));
-  return {};
 }
 
 // ---- programs
@@ -240,7 +198,7 @@ void Supervisor::StartPrograms() {
   expected_->SetRanks(verdict_.place().group.roster, plan_.job_key);
   expected_->LookBefore([this](const std::optional<Error>& late) {
     if (!verdict_.may_report()) return;
-    late ? Report(FailureOfFiles(*late)) : OpenFiles();
+    late ? failures_->Report(FailureOfFiles(*late)) : OpenFiles();
   });
 }
 
@@ -250,8 +208,9 @@ void Supervisor::OpenFiles() {
     signals_->HoldForPrograms(false);
     // Or the run has ended meanwhile.
     if (!verdict_.may_report()) return;
-    auto failure = programs_->Start(group, verdict_.place().own_ranks, server_ ? server_->path() : "");
-    if (failure) return Report(*std::move(failure));
+    auto failure =
+        programs_->Start(group, verdict_.place().own_ranks, services_ ? services_->server()->path() : "");
+    if (failure) return failures_->Report(*std::move(failure));
     signals_->PassOnKept();
     if (programs_->empty()) Do(AfterPrograms(verdict_.facts(), verdict_.place()));
   });
@@ -260,18 +219,15 @@ void Supervisor::OpenFiles() {
 void Supervisor::Do(RunStep step) {
   switch (step) {
     case RunStep::kReport:
-      return ReportProgram();
+      return failures_->ReportProgram();
     case RunStep::kReportSoon:
-      if (plane_) plane_->failures().Await(verdict_.own().first()->rank, kSameSignalWithin);
-      loop_->After(kSameSignalWithin, [this] { ReportProgram(); });
-      return;
+      return failures_->ReportProgramSoon();
     case RunStep::kReportSignal:
-      return Report(FailureOfSignal(verdict_.place(), verdict_.request(), Clock::now()));
+      return failures_->Report(FailureOfSignal(verdict_.place(), verdict_.request(), Clock::now()));
     case RunStep::kAwaitLost:
-      for (const int rank : verdict_.own().LostRanks()) AwaitExitStatus(rank);
-      return;
+      return failures_->AwaitLost();
     case RunStep::kSendExitReport:
-      return plane_->exit_reports().Send(recorder_.own_ends());
+      return plane_->exit_reports().Send(reporter_.recorder().own_ends());
     case RunStep::kGatherAllDone:
       return ContributeNothingTo(kAllDone);
     case RunStep::kGatherFiles:
@@ -285,7 +241,7 @@ void Supervisor::Do(RunStep step) {
       return;
     case RunStep::kSendEnds:
       return plane_->exit_reports().Finish(
-          recorder_.own_ends(),
+          reporter_.recorder().own_ends(),
           OthersEndWithin(*verdict_.failure(), verdict_.request(), verdict_.facts().grace,
                           verdict_.place().is_root, Clock::now()));
     case RunStep::kFinishSoon:
@@ -315,57 +271,21 @@ void Supervisor::ContributeNothingTo(std::string_view exchange) {
 void Supervisor::CheckFiles() {
   expected_->Check([this](const std::optional<Error>& missing) {
     if (!verdict_.may_report()) return;
-    if (missing) return Report(FailureOfFiles(*missing));
+    if (missing) return failures_->Report(FailureOfFiles(*missing));
     Advance(verdict_.FilesFound());
   });
 }
 
 // ---- failures
 
-void Supervisor::ReportProgram() {
-  if (verdict_.failure()) return;
-  Report(FailureOfProgram(verdict_.place(), verdict_.request(), *verdict_.own().first(),
-                          programs_->Find(verdict_.own().first()->rank)->TailOfStderr(), Clock::now()));
-}
-
-void Supervisor::AwaitExitStatus(int rank) {
-  if (!verdict_.request().Explains(Clock::now())) plane_->failures().Await(rank, kExitStatusWithin);
-  loop_->After(kExitStatusWithin, [this, rank] {
-    const RankProgram* program = verdict_.may_report() ? programs_->Find(rank) : nullptr;
-    if (program != nullptr)
-      Report(FailureOfLost(verdict_.place(), verdict_.request(), rank, program->exit().has_value(),
-                           Clock::now(), programs_->HelperOf(rank, lost_processes_[rank])));
-  });
-}
-
-// A map goes on without the rank.
-bool Supervisor::IsTolerated(const rendezvous::Failure& failure) const {
-  if (failure.as_requested && !TimeIsUp(failure)) return false;
-  if (verdict_.own().IsExcused(failure.rank) || ended_in_map_.contains(failure.rank)) return true;
-  return plane_ && plane_->maps().tolerates() && programs_->Find(failure.rank) != nullptr;
-}
-
-void Supervisor::Report(const rendezvous::Failure& failure) {
-  if (IsTolerated(failure)) {
-    if (!verdict_.own().IsExcused(failure.rank)) plane_->maps().LoseProgram(failure);
-    return Advance(verdict_.Excuse(failure.rank, programs_->all_ended()));
-  }
-  verdict_.own().Reported();
-  if (plane_) return plane_->failures().Fail(failure);
-  verdict_.noted().all_know = true;
-  OnFailure(failure);
-}
-
 void Supervisor::OnFailure(const rendezvous::Failure& failure) {
   if (!verdict_.Failed(failure)) return;
-  recorder_.Failed(failure);
+  reporter_.recorder().Failed(failure);
   NoteNotStarted();
   const bool received = plane_ && plane_->failures().from_parent();
   auto maps = plane_ ? plane_->maps().LookAtAll() : std::vector<map::MapState>();
-  if (const auto lost = LostSupervisor(verdict_.place(), failure, getpid())) {
-    lost_supervisor_ = std::make_unique<net::ProcessWatch>(*loop_, *lost, [this] { ClearOrphans(); });
-  }
-  if (server_) server_->Announce(failure);
+  ender_->EndOrphans();
+  if (services_ && services_->server() != nullptr) services_->server()->Announce(failure);
   if (plan_.config.run.stop_on_failure) ender_->EndRest();
   // The log may be on a file system that stalls: the programs end before it is written.
   output_->NoteFailure(received, std::move(maps));
@@ -375,11 +295,6 @@ void Supervisor::OnFailure(const rendezvous::Failure& failure) {
 // The root would take them for lost.
 void Supervisor::NoteNotStarted() {
   programs_->NoteNotStarted(verdict_.place().group.roster, verdict_.place().own_ranks);
-}
-
-void Supervisor::ClearOrphans() {
-  lost_supervisor_.reset();
-  process::KillProcessesOfRank(verdict_.place().group.roster.group_id, verdict_.failure()->rank);
 }
 
 }  // namespace muster::run

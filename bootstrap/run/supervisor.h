@@ -5,34 +5,27 @@
 // Only the root logs it, immediately in one line and at the end in one block (summary.h), and writes run.report.
 // If the root is lost, a few other processes log the failure.
 //
-// Connects the parts: RunVerdict decides, Programs and ProgramEnder act on the programs, RunReporter logs, RunSignals and
-// LastOutput have the signals and the waits for the output.
-// Single-threaded on one EventLoop.
+// Connects the parts: RunVerdict decides, Programs and ProgramEnder act on the programs, RunSignals takes signals,
+// OwnFailureReporter sends failures to the group, ProgramServices serves the programs, RunReporter logs, LastOutput waits
+// for the readers. Single-threaded on one EventLoop.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "bootstrap/report/run_recorder.h"
 #include "bootstrap/run/last_output.h"
+#include "bootstrap/run/own_failure_reporter.h"
 #include "bootstrap/run/program/expected_files.h"
 #include "bootstrap/run/program_ender.h"
-#include "bootstrap/run/program_reports.h"
+#include "bootstrap/run/program_services.h"
 #include "bootstrap/run/programs.h"
 #include "bootstrap/run/run_reporter.h"
 #include "bootstrap/run/run_signals.h"
 #include "bootstrap/run/supervisor_plan.h"
 #include "bootstrap/run/verdict/run_verdict.h"
-#include "bootstrap/store/store_keeper.h"
-#include "bootstrap/store/store_users.h"
-#include "comm/net/process_watch.h"
-#include "comm/rendezvous/control/adoption_server.h"
+#include "comm/net/event_loop.h"
 #include "comm/rendezvous/control/control_plane.h"
 #include "comm/rendezvous/join/joiner.h"
 
@@ -58,10 +51,8 @@ class Supervisor {
   void StartJoiner();
   void OnNotFormed(const rendezvous::Failure& failure);
   void OnJoined(rendezvous::Joined joined);
-  void ConnectGroup(rendezvous::Joined joined);
   std::function<void()> Noted(bool EndFacts::*fact);
   rendezvous::ControlPlane::Events EventsOfGroup();
-  Status ServePrograms();
   void StartPrograms();
   void OpenFiles();
   void Do(RunStep step);
@@ -79,39 +70,23 @@ class Supervisor {
   }
   void ContributeNothingTo(std::string_view exchange);
   void CheckFiles();
-  void ReportProgram();
-  void OnProgramLost(int rank, pid_t process) {
-    lost_processes_[rank] = process;
-    verdict_.own().Lost(rank);
-    AwaitExitStatus(rank);
-  }
-  void AwaitExitStatus(int rank);
-  void Report(const rendezvous::Failure& failure);
-  bool IsTolerated(const rendezvous::Failure& failure) const;
   void OnFailure(const rendezvous::Failure& failure);
   void NoteNotStarted();
-  void ClearOrphans();
   void OnInterrupted(int signal);
 
   SupervisorPlan plan_;
   RunVerdict verdict_;
   RunReporter reporter_;
-  report::RunRecorder& recorder_;
   std::unique_ptr<net::EventLoop> loop_;
   std::unique_ptr<RunSignals> signals_;
   std::unique_ptr<rendezvous::Joiner> joiner_;
   std::unique_ptr<rendezvous::ControlPlane> plane_;
-  std::unique_ptr<rendezvous::AdoptionServer> server_;
-  std::unique_ptr<ExpectedFiles> expected_;  // run.expect
+  std::unique_ptr<ProgramServices> services_;  // in a group
+  std::unique_ptr<ExpectedFiles> expected_;    // run.expect
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<ProgramEnder> ender_;
   std::unique_ptr<LastOutput> output_;
-  std::unique_ptr<ProgramReports> reports_;
-  std::set<int> ended_in_map_;           // programs of own ranks
-  std::map<int, pid_t> lost_processes_;  // by rank: ended without leaving the group
-  std::unique_ptr<store::StoreUsers> store_users_;
-  std::unique_ptr<store::StoreKeeper> store_keeper_;    // rank 0's
-  std::unique_ptr<net::ProcessWatch> lost_supervisor_;  // of a rank of this node, until it has ended
+  std::unique_ptr<OwnFailureReporter> failures_;
 };
 
 }  // namespace muster::run
