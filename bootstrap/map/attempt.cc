@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "bootstrap/config/text/quote.h"
