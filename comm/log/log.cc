@@ -14,6 +14,7 @@
 #include "comm/base/printable.h"
 #include "comm/log/bounded_sink.h"
 #include "comm/log/file_sink.h"
+#include "comm/log/log_at_exit.h"
 #include "comm/log/log_json.h"
 #include "comm/log/log_time.h"
 #include "comm/log/open_for_writing.h"
@@ -138,6 +139,13 @@ void WriteLost(LogState& state, const std::vector<FileSink::Lost>& lost) {
   }
 }
 
+void Write(LogState& state, LogLevel level, std::string line) {
+  if (std::exchange(state.status_line_open, false)) state.standard_error.WriteRaw(kClearLine);
+  if (level < state.level) return;
+  if (state.file) return WriteLost(state, state.file->Write(std::move(line)));
+  WriteToStandardError(state, std::move(line));
+}
+
 void Flush(LogState& state, Deadline deadline) {
   if (state.file) WriteLost(state, state.file->Flush(deadline));
   if (state.error_file) state.error_file->Flush(deadline);
@@ -209,11 +217,15 @@ bool LogEnabled(LogLevel level) {
 void LogLine(LogLevel level, std::string_view event, LogFields fields, std::string_view message) {
   LogState& state = State();
   const std::lock_guard lock(state.mutex);
-  std::string line = Line(state, level, event, fields, message);
-  if (std::exchange(state.status_line_open, false)) state.standard_error.WriteRaw(kClearLine);
-  if (level < state.level) return;
-  if (state.file) return WriteLost(state, state.file->Write(std::move(line)));
-  WriteToStandardError(state, std::move(line));
+  Write(state, level, Line(state, level, event, fields, message));
+}
+
+void LogLineAtExit(LogLevel level, std::string_view event, LogFields fields, std::string_view message) {
+  LogState& state = State();
+  const std::unique_lock lock(state.mutex, std::try_to_lock);
+  if (!lock) return;
+  Write(state, level, Line(state, level, event, fields, message));
+  Flush(state, Deadline::After(kLastLinesWithin));
 }
 
 void FlushLog(Deadline deadline) {

@@ -3,23 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
-#include <vector>
+
+#include "comm/log/log_at_exit.h"
+#include "comm/system/fork_guard.h"
 
 namespace muster {
 
 namespace {
 
 constexpr auto kMinute = std::chrono::minutes(1);
-// One begins a minute; one may end the last log of the process.
-constexpr size_t kSumsAMinute = 2;
 
 using Counts = std::map<std::string, uint64_t>;  // by subject: not logged
 
-void LogSums(const Counts& counts) {
+using Write = void(LogLevel level, std::string_view event, LogFields fields, std::string_view message);
+
+void LogSums(const Counts& counts, Write* write = LogLine) {
   if (counts.empty()) return;
   uint64_t sum = 0;
   std::string text;
@@ -27,7 +31,9 @@ void LogSums(const Counts& counts) {
     text += fmt::format("{}{} more {}", sum == 0 ? "" : ", ", count, subject);
     sum += count;
   }
-  LogEvent(LogLevel::kWarning, "strangers", {{"count", sum}}, "rejected {} (not logged one by one)", text);
+  const LogField field{"count", sum};
+  write(LogLevel::kWarning, "strangers", {&field, 1},
+        fmt::format("rejected {} (not logged one by one)", text));
 }
 
 }  // namespace
@@ -38,7 +44,9 @@ class RejectionLog::Minute {
     static Minute& minute = *new Minute;  // never destroyed, like the log
     return minute;
   }
-  Minute() = default;
+  Minute() {
+    [[maybe_unused]] const int added = std::atexit([] { OfProcess().AtExit(); });
+  }
   Minute(const Minute&) = delete;
   Minute& operator=(const Minute&) = delete;
 
@@ -80,26 +88,36 @@ class RejectionLog::Minute {
     logged_ = 0;
     subjects_.clear();
     counts_.clear();
-    sums_at_.clear();
+    sums_at_.reset();
+    depth_ = ForkDepth();
   }
 
  private:
-  // None if this minute has its lines of sums: the next one contains these.
+  // None if this minute has its line of sums: the next one contains these.
   Counts TakeSums(Clock::time_point now) {
-    std::erase_if(sums_at_, [now](Clock::time_point at) { return now - at >= kMinute; });
-    if (counts_.empty() || sums_at_.size() >= kSumsAMinute) return {};
-    sums_at_.push_back(now);
+    if (counts_.empty() || (sums_at_ && now - *sums_at_ < kMinute)) return {};
+    sums_at_ = now;
     return std::exchange(counts_, {});
   }
 
+  // exit may have been called in a signal handler, above a function that holds the lock.
+  void AtExit() {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || ForkDepth() != depth_) return;
+    const Counts sums = std::exchange(counts_, {});
+    lock.unlock();
+    LogSums(sums, LogLineAtExit);
+  }
+
   std::mutex mutex_;
+  int depth_ = ForkDepth();  // a child of fork(2) has the counts of its parent
   int logs_ = 0;
   Clock::time_point began_{};
   Clock::time_point last_{};
   uint64_t logged_ = 0;
   std::set<std::string> subjects_;  // rejected in this minute
   Counts counts_;
-  std::vector<Clock::time_point> sums_at_;
+  std::optional<Clock::time_point> sums_at_;
 };
 
 RejectionLog::RejectionLog(std::string subject) : subject_(std::move(subject)) {

@@ -4,8 +4,8 @@
 // All listeners of a process share the limit, also one after another. In each minute the first kLoggedPerMinute
 // rejections are logged, then one of each further listener, up to kMostPerMinute lines. Other rejections are
 // counted for each listener. One line has the sums. It is written with the first rejection after that minute, or
-// when no RejectionLog is left, at most twice in 60 s; otherwise the next such line contains them. So no 60 s have
-// more than 20 lines.
+// when no RejectionLog is left, at most once in 60 s; otherwise the next such line contains them, or one that exit(3)
+// writes. So no 60 s have more than 20 lines.
 //
 // Threads: any. A line may wait for the log (log.h).
 #pragma once

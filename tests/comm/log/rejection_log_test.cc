@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <list>
 #include <optional>
 #include <sstream>
@@ -29,6 +33,17 @@ class RejectionLogTest : public testing::Test {
   int64_t Lines() const {
     const std::string text = log.Text();
     return std::ranges::count(text, '\n');
+  }
+
+  static void ExitOfChild(const std::function<void()>& run) {
+    const pid_t child = fork();
+    if (child == 0) {
+      run();
+      exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
   }
 
   // The rejections that the log has, singly or in a sum.
@@ -87,6 +102,26 @@ TEST_F(RejectionLogTest, LogsThatFollowOneAnotherShareTheMinute) {
   EXPECT_EQ(Counted(), rejected + 1);
 }
 
+// The minute had its line.
+TEST_F(RejectionLogTest, TheLastSumIsLoggedByExit) {
+  ExitOfChild([&] {
+    RejectionLog::ResetForTest();
+    Reject(8);
+    Reject(8, seconds(60));
+    rejections.reset();
+    rejections.emplace("connections");
+    Reject(8, seconds(61));
+    rejections.reset();
+  });
+  EXPECT_EQ(Counted(), 24);
+}
+
+TEST_F(RejectionLogTest, TheSumsOfAProcessAreNotThoseOfItsForkedChildren) {
+  Reject(7);
+  ExitOfChild([] {});
+  EXPECT_EQ(Lines(), 5);
+}
+
 TEST_F(RejectionLogTest, NoSumWhereAllWereLogged) {
   Reject(5);
   Reject(1, seconds(61));
@@ -126,7 +161,7 @@ TEST_F(SeveralListeners, TheSumNamesEachWithItsCount) {
   Reject(listeners.back(), 1, seconds(60));
   EXPECT_THAT(log.Text(), HasSubstr("rejected 7 more windows (not logged one by one)\n"));
   for (RejectionLog& listener : listeners) Reject(listener, 10, seconds(60));
-  listeners.clear();
+  Reject(listeners.back(), 1, seconds(120));
   EXPECT_THAT(log.Text(), HasSubstr("rejected 6 more gates, 9 more hatches, 9 more locks, 9 more ports, "
                                     "10 more windows (not logged one by one)\n"));
 }
