@@ -86,14 +86,6 @@ Result<auth::JobSecret> SecretForHosts(const Environment& environment) {
   return auth::JobSecret::Generate();
 }
 
-std::vector<std::string> Words(std::string_view text) {
-  std::vector<std::string> words;
-  for (const std::string_view word : Split(text, ' ')) {
-    if (!word.empty()) words.emplace_back(word);
-  }
-  return words;
-}
-
 // The command of each machine; each of them prints its own ranks with --dry-run.
 Result<int> DryRun(const hosts::HostLaunchPlan& plan, bool json) {
   nlohmann::ordered_json machines = nlohmann::ordered_json::array();
@@ -140,7 +132,7 @@ Result<int> LaunchOnHosts(const Environment& environment, const join::StartOptio
                                 ? *asked.explicit_tuple.endpoint
                                 : EndpointAt(hosts.hosts.front(), environment, effective.config);
   hosts::HostLaunchPlan plan;
-  plan.ssh = Words(launch.ssh);
+  for (const std::string_view word : Words(launch.ssh, " ")) plan.ssh.emplace_back(word);
   if (plan.ssh.empty()) return Fail(Code::kUsage, "--ssh names no command");
   MUSTER_TRY(const std::string program, ThisProgram());
   plan.launch = {program, "launch"};

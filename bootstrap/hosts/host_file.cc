@@ -8,21 +8,6 @@
 namespace muster::hosts {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
-
-std::vector<std::string_view> Words(std::string_view line) {
-  std::vector<std::string_view> words;
-  line = line.substr(0, line.find('#'));
-  while (true) {
-    const size_t begin = line.find_first_not_of(kBlank);
-    if (begin == std::string_view::npos) return words;
-    line.remove_prefix(begin);
-    const size_t end = std::min(line.find_first_of(kBlank), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
-
 // mpirun's "alpha:4". An IPv6 address has more colons.
 Status CheckForm(std::string_view name) {
   const size_t colon = name.find(':');
@@ -78,7 +63,7 @@ Result<HostFile> ParseHostFile(std::string_view text, std::string_view file) {
   int number = 0;
   for (const std::string_view line : Split(text, '\n')) {
     ++number;
-    const std::vector<std::string_view> words = Words(line);
+    const std::vector<std::string_view> words = Words(line.substr(0, line.find('#')));
     if (words.empty()) continue;
     if (Status added = AddLine(words, hosts); !added) {
       added.error().message.insert(0, fmt::format("{}:{}: ", file, number));

@@ -1,5 +1,6 @@
 #include "comm/base/parse.h"
 
+#include <algorithm>
 #include <array>
 
 namespace muster {
@@ -106,6 +107,16 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
+}
+
+std::vector<std::string_view> Words(std::string_view text, std::string_view blanks) {
+  std::vector<std::string_view> words;
+  for (size_t begin = 0; (begin = text.find_first_not_of(blanks, begin)) != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(blanks, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
 }
 
 std::string_view Trim(std::string_view text) {

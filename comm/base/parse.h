@@ -25,6 +25,8 @@ std::string FormatSeconds(Duration duration);
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 std::vector<std::string_view> Split(std::string_view text, char separator);
+// The parts between blanks, none of them empty.
+std::vector<std::string_view> Words(std::string_view text, std::string_view blanks = " \t\r\n");
 std::string_view Trim(std::string_view text);
 
 // The devices of a list such as CUDA_VISIBLE_DEVICES, "0,1,MIG-5c6...": up to the first that is none ("-1",

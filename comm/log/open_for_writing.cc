@@ -37,8 +37,7 @@ constexpr int kWriting = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTT
 
 // /proc/self/uid_map: "FIRST_HERE FIRST_OUTSIDE COUNT" in each line.
 bool MapsAll(std::string_view uid_map) {
-  std::vector<std::string_view> words = Split(Trim(uid_map), ' ');
-  std::erase_if(words, [](std::string_view word) { return word.empty(); });
+  const std::vector<std::string_view> words = Words(uid_map);
   return words.size() == 3 && words[0] == "0" && words[2] == "4294967295";
 }
 

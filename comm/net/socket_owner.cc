@@ -176,12 +176,6 @@ std::optional<End> ParseProcEnd(std::string_view text) {
   return end;
 }
 
-std::vector<std::string_view> Words(std::string_view line) {
-  std::vector<std::string_view> words = Split(line, ' ');
-  std::erase_if(words, [](std::string_view word) { return word.empty(); });
-  return words;
-}
-
 }  // namespace
 
 std::optional<SocketOwner> FindInProcNet(std::string_view text, const SocketAddress& local,

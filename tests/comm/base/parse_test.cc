@@ -73,6 +73,12 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_THAT(Split("", ','), testing::ElementsAre(""));
 }
 
+TEST(Words, AreWithoutBlanks) {
+  EXPECT_THAT(Words(" a \tb\n"), testing::ElementsAre("a", "b"));
+  EXPECT_THAT(Words("a\tb c", " "), testing::ElementsAre("a\tb", "c"));
+  EXPECT_THAT(Words(" "), testing::IsEmpty());
+}
+
 TEST(DevicesIn, EndsAtTheFirstThatIsNone) {
   EXPECT_THAT(DevicesIn("0, MIG-5c6"), testing::ElementsAre("0", "MIG-5c6"));
   EXPECT_THAT(DevicesIn("0,-1,1"), testing::ElementsAre("0"));
