@@ -10,6 +10,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "tests/simulation/machine/file_tree.h"
@@ -171,6 +172,15 @@ int __wrap_openat(int directory, const char* path, int flags, ...) {
   const SystemCall call;
   if (!call) return __real_openat(directory, path, flags, mode);
   return Open(call, directory, path, flags, mode);
+}
+
+int __real_mkostemp(char*, int);
+int __wrap_mkostemp(char* name, int flags) {
+  const SystemCall call;
+  if (!call) return __real_mkostemp(name, flags);
+  for (char& one : std::span(name, strlen(name)).last<6>())
+    one = static_cast<char>('a' + call.world().product_random.Below(26));
+  return Open(call, AT_FDCWD, name, flags | O_CREAT | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR);
 }
 
 int __real_stat(const char*, struct stat*);

@@ -49,6 +49,7 @@ WRAPPED = [
     "link",
     "mkdir",
     "mkdirat",
+    "mkostemp",
     "open",
     "openat",
     "opendir",
