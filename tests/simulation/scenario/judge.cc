@@ -309,8 +309,9 @@ class Judgement {
     const bool root_is_gone =
         NamesRoot(named, outcome) && (FindsRootGone(outcome) || (has_no_answer && is_behind));
     if (StoodStill(outcome, text, damage)) return;
+    const bool loses_root = is_behind || damage.silent.contains(0);
     const bool is_node = named.empty() && (NamesSilentNode(text, damage) ||
-                                           (is_behind && text.starts_with("the group's root did not open")));
+                                           (loses_root && text.starts_with("the group's root did not open")));
     if (named.empty() ? !is_node : !is_true && !root_is_gone && !NamesItsLeader(text, outcome, damage))
       Add(fmt::format("blames: {}: {}", Name(outcome), text));
     if (damage.causes > 1 || !damage.whole || !outcome.formed) return;
@@ -382,7 +383,6 @@ class Judgement {
                     damage.guilty.contains(plan.first_rank);
            });
   }
-
   // Ranks of this launch meet those of its next start: some of its processes have ended, and some not yet.
   bool IsAboutRestart(const std::string& text, const Outcome& outcome) const {
     return text.find("disagree on the restart") != std::string::npos &&
@@ -390,7 +390,6 @@ class Judgement {
              return next.follows == PlanOf(outcome).launch && next.restart != LaunchOf(outcome).restart;
            });
   }
-
   // A process that is started again takes the place of one that died before its group had formed.
   bool IsSameLife(int one, int other) const {
     const Launch& a = scenario_.launches[static_cast<size_t>(one)];

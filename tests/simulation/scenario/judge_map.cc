@@ -63,7 +63,7 @@ class MapJudgement {
       if (member.map.records.size() != ended)
         Add("loses items", "{} reads {} of {}", Name(member), member.map.records.size(), ended);
       // Of an earlier group they lack its id.
-      const std::string group = launch_.follows < 0 ? member.group_id : "";
+      const std::string group = result->resumed == 0 ? member.group_id : "";
       for (const map::JournalRecord& record : member.map.records) JudgeRecord(record, group);
     }
     if (journal_ != nullptr && journal_->items.size() < ended)

@@ -72,7 +72,9 @@ constexpr auto kFound = std::to_array<uint64_t>({
     9002002,  // of the simulation: a root was killed in a star, and a rank in its place waited for leaders that had ended
     9005799,  // a process at its deadline ended with a part of its last message sent: the one above named it as the cause
     9006604,  // of the simulation: a group had ranks of two starts of a launch, and its map lost one of the first
-    9010209,   // of the simulation: the same, and a rank of the second start was killed
+    9010209,  // of the simulation: the same, and a rank of the second start was killed
+    9013481,  // of the simulation: a second process of the one rank read the journal of the group before
+    9025023,  // of the simulation: the root lost power, and the deadline to join its map came before its silence
     15956922,  // a leader was killed while its group left without exit reports: the root stayed 14 s for those of ranks that had left
     21648487,  // a leader was killed with a part of its answer sent to a leader whose hello had gone up: that one waited for the root
     40723413,  // leaders of a failed group ended before the kernel had taken all hellos: the root stayed 10 s for those ranks
