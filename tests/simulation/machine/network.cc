@@ -41,7 +41,12 @@ Node* Network::Find(uint32_t address) const {
 }
 
 Socket::Socket(World& w, Process& creator, int socket_family, int socket_type)
-    : File(w), node(creator.node), family(socket_family), type(socket_type), owner(&creator) {}
+    : File(w),
+      node(creator.node),
+      family(socket_family),
+      type(socket_type),
+      owner(&creator),
+      start_(creator.node.starts) {}
 
 uint32_t Socket::Ready() {
   if (role == Role::kListener) return backlog_.empty() ? 0U : EPOLLIN;
@@ -267,6 +272,7 @@ void Socket::PumpAt(Time when) {
 
 void Socket::Pump() {
   pumping_ = false;
+  if (is_lost()) return output_.clear();
   while (!output_.empty() && output_.front().ready <= world.now()) {
     if (!passes_to_peer()) {
       if (retry_ == Duration::zero()) retries_since_ = world.now();
@@ -340,7 +346,7 @@ void Socket::SendReset() {
   };
   if (family == AF_UNIX) return arrive();
   // Segments lost on the way are not sent again.
-  if (retry_ > Duration::zero()) output_.clear();
+  if (retry_ > Duration::zero() || is_lost()) output_.clear();
   const Time when = output_.empty() ? world.now() + world.network.Latency(node, peer_->node)
                                     : output_.back().ready + Duration(1);
   world.At(when, [this, arrive] {

@@ -93,6 +93,8 @@ class Socket : public File {
   bool Fits(const Socket& listener) const;
 
   bool passes_to_peer() const;
+  // Its node has lost power since: no packet of it is left.
+  bool is_lost() const { return start_ != node.starts; }
 
   bool unread() const { return input_bytes_ > 0; }
   void CloseUnaccepted();
@@ -110,6 +112,7 @@ class Socket : public File {
   bool output_ended_ = false;
   std::list<Segment> output_;  // on its way
   size_t output_bytes_ = 0;
+  const int start_;  // of its node
   Time last_ready_{};
   bool pumping_ = false;
   Duration retry_{};

@@ -38,6 +38,7 @@ class Node {
   const uint32_t address;  // host order
   Duration clock_ahead{};  // CLOCK_MONOTONIC began at another moment on each node
   bool up = true;
+  int starts = 0;                                  // after the first one
   std::shared_ptr<Inode> root;                     // of its file system
   std::vector<std::shared_ptr<Inode>> unsynced;    // files with bytes that only this node's memory has
   std::map<uint16_t, std::vector<Socket*>> ports;  // bound

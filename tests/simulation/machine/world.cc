@@ -98,6 +98,15 @@ void World::PowerOff(Node& node) {
   LoseMemory(node);
 }
 
+void World::PowerOn(Node& node) {
+  node.up = true;
+  ++node.starts;
+  node.root = MakeRoot();
+  node.root->entries["shared"] = shared;
+  node.clock_ahead = random.Between(std::chrono::seconds(1000), std::chrono::hours(10000));
+  node.next_pid = 100;
+}
+
 void World::LoseMemory(Node& node) {
   for (const auto& inode : std::exchange(node.unsynced, {})) {
     inode->content.resize(inode->synced + random.Below(inode->content.size() - inode->synced + 1));

@@ -67,6 +67,8 @@ class World {
   // Until `done`, the time, or that number of events. False: there were more.
   bool Run(Time until, uint64_t most_events, const std::function<bool()>& done);
   void PowerOff(Node& node);
+  // It starts again: without the connections, names and files that it had.
+  void PowerOn(Node& node);
   // What its files have not synchronised, from a random byte on.
   void LoseMemory(Node& node);
 

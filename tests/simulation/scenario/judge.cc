@@ -122,6 +122,7 @@ class Judgement {
   void JudgePowerFailures() {
     if (scenario_.faults.size() != 1 || scenario_.launches.size() != 1) return;
     const Fault& fault = scenario_.faults.front();
+    if (fault.restarts) return;
     const std::vector<int> lost = scenario_.NodesOf(fault);
     // If none is left beside the root, nothing proves that nodes answer.
     if (fault.kind != Fault::Kind::kPowerOff || std::cmp_equal(lost.size() + 1, scenario_.nodes)) return;

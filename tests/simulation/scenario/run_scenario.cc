@@ -63,7 +63,9 @@ void StartNext(Running& running, size_t before) {
   const auto number = static_cast<size_t>(next - plans.begin());
   if (IsAbsent(running.scenario, number)) return;
   const Time noticed = std::chrono::ceil<std::chrono::milliseconds>(running.world.now());
-  running.world.At(noticed + next->start, [&running, number] { Start(running, running.outcomes[number]); });
+  running.world.At(noticed + next->start, [&running, number] {
+    if (running.outcomes[number].process == nullptr) Start(running, running.outcomes[number]);
+  });
 }
 
 void StartDuplicate(Running& running, size_t number) {
@@ -86,6 +88,19 @@ void StartStranger(Running& running, const Fault& fault) {
     RunStranger(process, fault.count + 1 == kWaysOfStrangers ? node : target, fault.count, fault.lasts,
                 &running.to_strangers);
   });
+}
+
+// The processes that follow those that it had begin when it is up.
+void PowerOn(Running& running, int node) {
+  Node& its = *running.world.nodes()[static_cast<size_t>(node)];
+  if (its.up) return;
+  running.world.PowerOn(its);
+  for (size_t i = 0; i < running.scenario.processes.size(); ++i) {
+    const ProcessPlan& plan = running.scenario.processes[i];
+    const Outcome& outcome = running.outcomes[i];
+    if (plan.node == node && plan.after < 0 && outcome.process != nullptr && outcome.process->killed)
+      StartNext(running, i);
+  }
 }
 
 void CutFor(World& world, int from, int to, Duration lasts) {
@@ -121,8 +136,10 @@ void Inflict(Running& running, const Fault& fault) {
       }
       return;
     case kPowerOff:
-      for (const int node : running.scenario.NodesOf(fault))
+      for (const int node : running.scenario.NodesOf(fault)) {
         world.PowerOff(*world.nodes()[static_cast<size_t>(node)]);
+        if (fault.restarts) world.After(fault.lasts, [&running, node] { PowerOn(running, node); });
+      }
       return;
     case kNoDescriptors:
       if (process == nullptr) return;

@@ -27,6 +27,10 @@ constexpr uint64_t kQuestions = uint64_t{204} << 32;
 constexpr uint64_t kCyclic = uint64_t{807} << 32;  // nor is one cyclic
 constexpr uint64_t kStops = uint64_t{901} << 32;   // nor is a leader stopped in one
 
+// No seed that was in kFound before draws one of these.
+constexpr uint64_t kNodeStarts = uint64_t{53360} << 32;
+constexpr uint64_t kRetirements = uint64_t{109193} << 32;
+
 Machines MakeMachines(Random& random) {
   Machines machines;
   machines.turn = microseconds(random.Between(1, 30));
@@ -226,6 +230,30 @@ void AskQuestions(Scenario& scenario) {
   }
 }
 
+// In a fifth of the disturbed launches of programs that use the library, without a map. If the root has retired, no message
+// goes from one node to another.
+void LeaveEarly(Scenario& scenario) {
+  Random random(scenario.seed ^ kRetirements);
+  Launch& launch = scenario.launches.front();
+  const bool supervisors = std::ranges::any_of(scenario.processes, &ProcessPlan::supervisor);
+  if (scenario.faults.empty() || scenario.launches.size() > 1 || supervisors || launch.map.planned ||
+      !random.Chance(0.2))
+    return;
+  launch.leave_within = random.Between(microseconds(1), milliseconds(20));
+  // Mostly early: the faults come then.
+  if (random.Chance(0.7)) launch.rounds = std::min(launch.rounds, 1);
+}
+
+// Half of the nodes that lose power start again, many before they are missed.
+void StartNodesAgain(Scenario& scenario) {
+  Random random(scenario.seed ^ kNodeStarts);
+  for (Fault& fault : scenario.faults) {
+    if (fault.kind != Fault::Kind::kPowerOff || !random.Chance(0.5)) continue;
+    fault.restarts = true;
+    fault.lasts = random.Chance(0.5) ? random.About(milliseconds(500)) : random.About(seconds(10));
+  }
+}
+
 Fault MakeFault(Random& random, const Scenario& scenario) {
   Fault fault;
   fault.at = When(random);
@@ -282,6 +310,8 @@ Scenario MakeScenario(uint64_t seed) {
   KillLeaderAtMessage(scenario);
   AskQuestions(scenario);
   PlanMaps(scenario);
+  StartNodesAgain(scenario);
+  LeaveEarly(scenario);
   const bool reports_exits = Random(seed ^ kReports).Chance(0.5);
   for (Launch& launch : scenario.launches) launch.reports_exits = reports_exits;
   return scenario;
@@ -348,7 +378,11 @@ std::string Describe(const Scenario& scenario, const Fault& fault) {
     case kIsolate:
       return lasting(fmt::format("isolate n{}", fault.node));
     case kPowerOff:
-      return timed(fmt::format("power off n{}{}", fault.node, fault.behind ? " and all behind it" : ""));
+      return timed(fmt::format("power off n{}{}{}", fault.node, fault.behind ? " and all behind it" : "",
+                               fault.restarts
+                                   ? fmt::format(", which starts again after {:.3f} s",
+                                                 std::chrono::duration<double>(fault.lasts).count())
+                                   : ""));
     case kStranger:
       return lasting(fmt::format("a stranger on n{}, way {}, at n{}", fault.node, fault.count, fault.other));
   }

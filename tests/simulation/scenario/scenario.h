@@ -68,7 +68,7 @@ struct Fault {
     kCut,            // node, other: packets in this direction are lost, for a while
     kCutBoth,        // the same, both ways
     kIsolate,        // node, for a while
-    kPowerOff,       // node, or `behind`
+    kPowerOff,       // node, or `behind`; if it `restarts`, for a while
     kStranger,       // on node, at the open ports of other, for a while; way `count` (stranger.h)
   };
   Kind kind = Kind::kKill;
@@ -80,6 +80,7 @@ struct Fault {
   uint64_t count = 0;
   Duration extra{};
   bool behind = false;  // the node with all nodes below it in the tree of leaders
+  bool restarts = false;
 };
 
 struct Scenario {

@@ -242,7 +242,7 @@ long __wrap_syscall(long number, ...) {
     case SYS_pidfd_open:
       for (const auto& process : call.world().processes()) {
         if (&process->node != &call.process().node || process->pid != given[0]) continue;
-        if (process->state == Process::State::kEnded) return call.ReturnError(ESRCH);
+        if (process->state == Process::State::kEnded) continue;  // perhaps before the node started again
         return call.Return(call.process().Install(call.world().Make<EndWatch>(call.world(), *process)));
       }
       return call.ReturnError(ESRCH);

@@ -155,7 +155,7 @@ int __wrap_kill(pid_t pid, int signal) {
   if (!call) return __real_kill(pid, signal);
   for (const auto& process : call.world().processes()) {
     if (process->pid != pid || &process->node != &call.process().node) continue;
-    if (process->state == Process::State::kEnded) break;
+    if (process->state == Process::State::kEnded) continue;  // perhaps before the node started again
     if (signal == SIGKILL) process->End(true);
     return 0;
   }
