@@ -11,18 +11,21 @@ namespace muster::run {
 void Merge(rendezvous::RankReport& ours, const rendezvous::RankReport& program) {
   const bool left_behind = ours.state == rendezvous::RankState::kEnded;
   if (program.state != rendezvous::RankState::kInGroup && !left_behind) return;
+  if (ours.state == rendezvous::RankState::kLeft) return;
   ours.state = program.state;
   ours.operations = program.operations;
   ours.process = program.process;
 }
 
-rendezvous::Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<int>& own_ranks) const {
+rendezvous::Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<int>& own_ranks,
+                                                             const rendezvous::AdoptionServer* server) const {
   rendezvous::Surveyor::Reports reports;
   for (const int rank : own_ranks) {
     rendezvous::RankReport& report = reports.emplace_back();
     report.rank = rank;
-    report.state =
-        store_users_.HaveCome(rank) ? rendezvous::RankState::kOwnGroup : rendezvous::RankState::kProgram;
+    report.state = server != nullptr && server->HasLeft(rank) ? rendezvous::RankState::kLeft
+                   : store_users_.HaveCome(rank)              ? rendezvous::RankState::kOwnGroup
+                                                              : rendezvous::RankState::kProgram;
     const RankProgram* program = programs_.Find(rank);
     if (program == nullptr) continue;
     if (program->exit()) {
@@ -37,7 +40,7 @@ rendezvous::Surveyor::Reports ProgramReports::LookAtPrograms(const std::vector<i
 
 void ProgramReports::Report(const rendezvous::Survey& survey, const std::vector<int>& own_ranks,
                             rendezvous::AdoptionServer* server, Reply reply) {
-  rendezvous::Surveyor::Reports ours = LookAtPrograms(own_ranks);
+  rendezvous::Surveyor::Reports ours = LookAtPrograms(own_ranks, server);
   if (server == nullptr) return reply(std::move(ours));
   // A program that is silent must not make its supervisor late.
   rendezvous::Survey inner = survey;

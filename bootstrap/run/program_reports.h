@@ -19,7 +19,8 @@
 namespace muster::run {
 
 // The own report of a program in the group counts; its missing fields are its supervisor's. A program that has ended
-// may have left a process behind that is in the group: it counts even if it is silent.
+// may have left a process behind that is in the group: it counts even if it is silent. One that forms the next group after
+// it has left does not count.
 void Merge(rendezvous::RankReport& ours, const rendezvous::RankReport& program);
 
 class ProgramReports {
@@ -38,7 +39,8 @@ class ProgramReports {
               rendezvous::AdoptionServer* server, Reply reply);
 
  private:
-  rendezvous::Surveyor::Reports LookAtPrograms(const std::vector<int>& own_ranks) const;
+  rendezvous::Surveyor::Reports LookAtPrograms(const std::vector<int>& own_ranks,
+                                               const rendezvous::AdoptionServer* server) const;
   void AddStacks(const rendezvous::Survey& survey, rendezvous::Surveyor::Reports reports, Reply reply);
 
   const SupervisorPlan& plan_;

@@ -6,6 +6,9 @@
 //   FILE      waits until FILE exists; then all meet and leave
 //   exit      exits with 0, without a leave message
 //   leave     leaves and exits
+//   apart     leaves without the Barrier, so that it never had a connection, and goes on until FILE exists
+//   next      as apart, but it goes on to its next group
+//   again     all leave and form the next group, without a Barrier in it; RANK comes when FILE exists
 //   receive   as FILE, but rank 0 waits in a Recv
 //   reduce    rank 0 waits in a Reduce; RANK does its part once there is FILE.part, and leaves; the others do with FILE
 //   abandon   gives the group up, takes its time to end on request, and leaves FILE
@@ -68,6 +71,12 @@ Status BeLate(Communicator& group, const std::string& what, const std::string& f
     const Status left = muster::Shutdown();
     _exit(left ? 0 : 1);
   }
+  if (what == "apart" || what == "next") {
+    MUSTER_CHECK(muster::Shutdown());
+    if (what == "next") MUSTER_CHECK(muster::Init());
+    WaitFor(file);
+    _exit(0);
+  }
   if (what == "fork") LeaveAWorkerBehind(file);
   if (what == "abandon") GiveUp(file);
   WaitFor(file.empty() ? what : file);
@@ -97,11 +106,20 @@ Status ReduceOneByOne(Communicator& group, bool first, const std::string& file) 
   return muster::Shutdown();
 }
 
+Status MeetAgain(int late, const std::string& file) {
+  MUSTER_CHECK(muster::Shutdown());
+  MUSTER_TRY(Communicator * group, muster::Init());
+  if (group->rank() == late) WaitFor(file);
+  MUSTER_CHECK(Meet(*group));
+  return muster::Shutdown();
+}
+
 Status Run(int late, const std::string& what, const std::string& file) {
   const auto initialised = muster::Init();
   if (!initialised) return muster::Fail(initialised.error());
   Communicator& group = **initialised;
-  MUSTER_CHECK(group.Barrier());
+  if (what != "apart" && what != "next") MUSTER_CHECK(group.Barrier());
+  if (what == "again") return MeetAgain(late, file);
   if (what == "reduce") return ReduceOneByOne(group, group.rank() == late, file);
   if (what == "stop") return MeetUntil(group, group.rank() == late, file);
   if (group.rank() == late) {

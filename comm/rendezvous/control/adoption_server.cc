@@ -2,10 +2,22 @@
 
 #include <algorithm>
 
+#include "comm/base/parse.h"
 #include "comm/log/log.h"
 #include "comm/net/socket.h"
+#include "comm/rendezvous/control/group_answers.h"
 
 namespace muster::rendezvous {
+namespace {
+
+// Of the programs of an exchange; -1: it is not one among programs.
+int IncarnationOf(std::string_view exchange) {
+  if (!exchange.starts_with(kAmongPrograms)) return -1;
+  exchange.remove_prefix(kAmongPrograms.size());
+  return ParseInteger<int>(exchange.substr(0, exchange.find('/'))).value_or(-1);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<AdoptionServer>> AdoptionServer::Open(net::EventLoop& loop, ControlPlane& plane,
                                                              Params params, OnLost on_lost) {
@@ -90,6 +102,7 @@ void AdoptionServer::OnFrame(ChildLinks::Source source, ByteView frame) {
         if (plane_.maps().tolerates()) plane_.maps().Lose({child->ranks, ""});
         child->ranks.clear();
       }
+      in_group_.erase(source);
       return programs_.Send(source, EncodeBare(ControlType::kReleased));
     default:
       return;
@@ -123,9 +136,9 @@ void AdoptionServer::Adopt(ChildLinks::Source source, int rank) {
   }
   ChildLinks::Child& program = *programs_.Find(source);
   program.ranks = {rank};
-  if (const auto credentials = net::CredentialsOf(program.stream->fd()))
-    processes_[source] = credentials->pid;
+  const auto credentials = net::CredentialsOf(program.stream->fd());
   const int incarnation = adopted_[rank]++;
+  in_group_[source] = {rank, incarnation, credentials ? credentials->pid : 0};
   programs_.Send(source,
                  Encode(Adoption{plane_.group(), rank, incarnation, params_.configuration, params_.job_key}));
   if (!latest_.IsNever()) programs_.Send(source, Encode(JobEnd{MillisecondsLeft(latest_)}));
@@ -146,19 +159,28 @@ void AdoptionServer::AskAll(ChildLinks::Source source, const Survey& survey) {
 
 void AdoptionServer::OnClosed(ChildLinks::Source source, const ChildLinks::Child& child) {
   versions_.erase(source);
-  const auto process = processes_.extract(source);
-  if (!child.ranks.empty()) on_lost_(child.ranks.front(), process.empty() ? 0 : process.mapped());
+  const auto program = in_group_.extract(source);
+  if (!child.ranks.empty()) on_lost_(child.ranks.front(), program.empty() ? 0 : program.mapped().process);
 }
 
 void AdoptionServer::Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then) {
   surveyor_.AskBelow(survey, [then = std::move(then)](const Surveyed& answer) { then(answer.reports); });
 }
 
+// An exchange comes before each survey of a rank that has its result: a rank that waits in a group of programs never takes
+// a leave message of the group before for one of its own.
 void AdoptionServer::Publish(const KeyedAllGather& whole) {
+  formed_ = std::max(formed_, IncarnationOf(whole.name));
   programs_.SendAll(Encode(whole, ControlType::kKeyedAllGathered));
 }
 
 void AdoptionServer::Announce(const Failure& failure) { programs_.SendAll(Encode(failure)); }
+
+bool AdoptionServer::HasLeft(int rank) const {
+  return formed_ >= 0 && std::ranges::none_of(in_group_, [&](const auto& entry) {
+           return entry.second.rank == rank && entry.second.incarnation <= formed_;
+         });
+}
 
 bool AdoptionServer::SpeaksFor(ChildLinks::Source source, int rank) {
   const ChildLinks::Child* child = programs_.Find(source);

@@ -57,6 +57,10 @@ class AdoptionServer {
   // From the root's service of maps, to the program of this rank.
   void Deliver(int rank, ByteView map_message);
 
+  // The rank's programs have left every group of programs that has formed. A program that is about to form the next one
+  // does not count: the ranks of the group before wait for it in vain.
+  bool HasLeft(int rank) const;
+
   // Reports the state of the adopted programs; a rank without one is not in the answer.
   void Ask(const Survey& survey, std::function<void(Surveyor::Reports)> then);
 
@@ -82,8 +86,14 @@ class AdoptionServer {
   Surveyor surveyor_;
   // By program: the newest common version; absent if the program was refused.
   std::map<ChildLinks::Source, std::optional<uint16_t>> versions_;
-  std::map<ChildLinks::Source, pid_t> processes_;  // of the adopted programs
-  std::map<int, int> adopted_;                     // by rank: number of programs adopted so far
+  struct Program {
+    int rank = 0;
+    int incarnation = 0;
+    pid_t process = 0;  // 0: not known
+  };
+  std::map<ChildLinks::Source, Program> in_group_;  // the adopted programs that have not left
+  std::map<int, int> adopted_;                      // by rank: number of programs adopted so far
+  int formed_ = -1;                                 // the last incarnation whose programs have formed a group
   Deadline latest_ = Deadline::Never();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

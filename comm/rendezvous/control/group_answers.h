@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/base/bytes.h"
@@ -17,6 +18,9 @@
 #include "comm/base/unique_fd.h"
 
 namespace muster::rendezvous {
+
+// Begins the names of exchanges among programs: the number of earlier programs of the rank follows, then "/".
+inline constexpr std::string_view kAmongPrograms = "program ";
 
 class GroupAnswers {
  public:

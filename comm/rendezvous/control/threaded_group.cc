@@ -107,7 +107,7 @@ Status ThreadedGroup::Serve() {
 
 void ThreadedGroup::set_incarnation(int incarnation) {
   constexpr uint32_t kMapsOfAProgram = 1 << 20;
-  exchange_prefix_ = fmt::format("program {}/", incarnation);
+  exchange_prefix_ = fmt::format("{}{}/", kAmongPrograms, incarnation);
   set_first_map(static_cast<uint32_t>(incarnation) * kMapsOfAProgram);
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 // More frequent messages add nothing.
 constexpr Duration kBetweenLates = std::chrono::seconds(1);
+constexpr Duration kNever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -14,9 +15,9 @@ GroupSurvey::GroupSurvey(net::EventLoop& loop, Params params)
     : loop_(loop), params_(std::move(params)), surveyor_(loop, params_.at) {
   if (params_.server)
     params_.server->SetAnswer([this](const Survey& survey, auto reply) { Answer(survey, reply); });
-  if (!params_.at.is_root || params_.straggler_after <= Duration::zero()) return;
+  if (!params_.at.is_root) return;
   stragglers_ = std::make_unique<StragglerWatch>(
-      loop_, params_.at.roster, params_.straggler_after,
+      loop_, params_.at.roster, params_.straggler_after > Duration::zero() ? params_.straggler_after : kNever,
       [this](StragglerWatch::OnReports then) {
         surveyor_.AskAll({0, kSurveyMilliseconds, {}},
                          [then = std::move(then)](const Surveyed& answer) { then(answer.reports); });

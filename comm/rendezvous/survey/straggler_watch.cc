@@ -12,6 +12,15 @@ constexpr uint64_t kLongestPause = uint64_t{10} * 60 * 1000;
 constexpr Duration kMargin = std::chrono::milliseconds(100);
 constexpr Duration kSecondLookAfter = std::chrono::seconds(2);
 constexpr Duration kShortestRetry = std::chrono::seconds(1);
+constexpr Duration kBetweenSurveys = std::chrono::seconds(1);
+// A wait for a rank that has left counts earlier than one for a straggler: the rank that waits has found no process there.
+constexpr Duration kLeftAfter = std::chrono::milliseconds(100);
+// Of the times in two reports of one wait.
+constexpr uint64_t kClocksDiffer = 100;
+
+uint64_t Milliseconds(Duration duration) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+}
 
 std::string NameOf(const WaitingCall& call) {
   const int peer = call.call.collective || call.call.waiting_for.empty() ? -1 : call.call.waiting_for.front();
@@ -32,7 +41,7 @@ StragglerWatch::StragglerWatch(net::EventLoop& loop, const Roster& roster, Durat
 void StragglerWatch::OnLate() {
   ask_again_ = asking_;
   if (asking_) return;
-  const auto earliest = last_asked_ + after_ / 2;
+  const auto earliest = last_asked_ + std::min(after_ / 2, kBetweenSurveys);
   AskIn(std::max(Duration::zero(), Duration(earliest - Clock::now())));
 }
 
@@ -53,7 +62,10 @@ void StragglerWatch::AskNow() {
 
 void StragglerWatch::Take(const std::vector<RankReport>& reports) {
   asking_ = false;
-  const std::vector<WaitingCall> calls = FindWaitingCalls(reports, after_);
+  std::vector<WaitingCall> calls = FindWaitingCalls(reports, std::min(after_, kLeftAfter));
+  std::erase_if(calls, [this](const WaitingCall& call) {
+    return call.call.milliseconds < Milliseconds(after_) && (call.left.empty() || !call.call.collective);
+  });
   Duration pause = Duration::max();
   if (Note(calls, Missing(reports))) {
     const Duration shortest = std::max(kShortestRetry, after_ / 2);
@@ -101,7 +113,10 @@ bool StragglerWatch::Note(const std::vector<WaitingCall>& calls, const std::set<
     now.waiting = call.waiting;
     for (const int rank : call.left) {
       const auto found = before.left.find(rank);
-      now.left[rank] = found != before.left.end() ? found->second : Clock::now();
+      // A call of this name in the next group of the same programs is another one: it has not waited that long.
+      const bool same = found != before.left.end() && found->second < last_asked_ &&
+                        call.call.milliseconds + kClocksDiffer >= Milliseconds(last_asked_ - found->second);
+      now.left[rank] = same ? found->second : Clock::now();
     }
   }
   const auto is_missing = [&](int rank) { return missing.contains(rank); };

@@ -139,6 +139,7 @@ bool StallMonitor::IsGone(int peer, Inquiry::State state) const {
 }
 
 void StallMonitor::CollectAnswers() {
+  bool no_listener = false;  // on another node
   for (auto entry = asked_.begin(); entry != asked_.end();) {
     const Inquiry::State state = mesh_.Look(entry->second);
     if (state == Inquiry::State::kOpen) {
@@ -146,9 +147,11 @@ void StallMonitor::CollectAnswers() {
       continue;
     }
     if (IsGone(entry->first, state)) gone_.insert(entry->first);
+    no_listener = no_listener || (state == Inquiry::State::kRefused && !mesh_.SharesNode(entry->first));
     mesh_.Drop(entry->second);
     entry = asked_.erase(entry);
   }
+  if (no_listener && history_ != nullptr) mesh_.group().activity().ReportLate();
 }
 
 }  // namespace muster::socket

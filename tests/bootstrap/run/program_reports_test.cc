@@ -42,5 +42,15 @@ TEST(Merge, AProgramWithAProcessInTheGroupHasNotEnded) {
   EXPECT_EQ(ours.process.state, 'T');
 }
 
+// Ranks wait in the group that it has left.
+TEST(Merge, AProgramThatFormsTheNextGroupHasLeftTheOneBefore) {
+  RankReport ours;
+  ours.state = RankState::kLeft;
+  RankReport program;
+  program.state = RankState::kInGroup;
+  Merge(ours, program);
+  EXPECT_EQ(ours.state, RankState::kLeft);
+}
+
 }  // namespace
 }  // namespace muster::run

@@ -236,6 +236,29 @@ job_end() {
   : >"$go"
 }
 
+# It leaves and goes on, and no connection reports that. One rank for each node. WHAT
+left_apart() {
+  local code=0
+  fresh
+  MUSTER_TIMEOUTS_COLLECTIVE=60s MUSTER_TIMEOUTS_INIT=60s MUSTER_LIVENESS_STRAGGLER_AFTER=1h step -N4 --ntasks-per-node=1 \
+    -w 'gpu[01-04]' muster run -- bazel-bin/tests/launchers/laggard 3 "$1" "$go" >"$dir/out" 2>"$dir/err" || code=$?
+  expect "exit code ($(head -c 300 "$dir/err"))" "$code" 69
+  grep -qE 'rank 3 on gpu04 left the group before AllReduce #1' "$dir/err" || fail "said: $(<"$dir/err")"
+}
+
+# A leave message of the former group is none of this one.
+left_before() {
+  local code=0
+  fresh
+  step -N4 --ntasks-per-node=1 -w 'gpu[01-04]' muster run -- bazel-bin/tests/launchers/laggard 3 again "$dir/go" \
+    >"$dir/out" 2>"$dir/err" &
+  laggards=$!
+  until_true 20 grep -qE 'AllReduce #1 f32\[4\] waits [4-9]' "$dir/err"
+  : >"$dir/go"
+  wait "$laggards" || code=$?
+  expect "exit code ($(head -c 300 "$dir/err"))" "$code" 0
+}
+
 check_status() {
   local how
   # What a laggard waits for.
@@ -255,6 +278,9 @@ check_status() {
     'error: rank 5 on gpu02 exited with 0 without leaving its group'
   check 'a rank leaves before the last collective' early library leave 69 'rank 5 on gpu02 left the group before AllReduce #2'
   for how in library run; do check "a rank leaves after its part ($how)" done_its_part "$how"; done
+  check 'a rank leaves, without a connection, and goes on' left_apart apart
+  check 'a rank leaves, without a connection, for its next group' left_apart next
+  check 'the ranks have left the group before' left_before
   check "a leader's worker outlives it" forked_worker
   begin "the job's end" job_end
   export MUSTER_LIVENESS_HEARTBEAT=200ms MUSTER_LIVENESS_SUSPECT_AFTER=1s MUSTER_LIVENESS_DEAD_AFTER=5s

@@ -115,6 +115,48 @@ TEST_F(AdoptionServerTest, TheNextProgramIsCounted) {
   EXPECT_TRUE(lost.empty());
 }
 
+// A leave message belongs to one group of programs, not to the next one of the same rank.
+TEST_F(AdoptionServerTest, AProgramHasLeftUntilTheNextGroupOfProgramsHasFormed) {
+  const auto form = [&](const std::vector<Group*>& programs) {
+    std::vector<std::future<bool>> formed;
+    for (Group* program : programs) {
+      formed.push_back(std::async(std::launch::async, [program] {
+        return program->KeyedAllGather("x", {}, Deadline::After(seconds(60))).has_value();
+      }));
+    }
+    for (std::future<bool>& one : formed) {
+      EXPECT_TRUE(loop.Until([&] {
+        PassOn();
+        return one.wait_for(seconds(0)) == std::future_status::ready;
+      }));
+      EXPECT_TRUE(one.get());
+    }
+  };
+  const auto leave = [&](const Result<AdoptedGroup>& adopted) {
+    EXPECT_TRUE(OnThread<Status>([&] { return adopted->group->Leave(Deadline::After(seconds(60))); }));
+  };
+  const auto zero = Adopt(0, group_id());
+  const auto one = Adopt(1, group_id());
+  ASSERT_TRUE(zero && one);
+  EXPECT_FALSE(servers[1]->HasLeft(1)) << "no group of programs has formed";
+  form({zero->group.get(), one->group.get()});
+  EXPECT_FALSE(servers[1]->HasLeft(1));
+  leave(one);
+  EXPECT_TRUE(servers[1]->HasLeft(1));
+  EXPECT_FALSE(servers[0]->HasLeft(0));
+  const auto one_again = Adopt(1, group_id());
+  EXPECT_TRUE(servers[1]->HasLeft(1)) << "rank 0 is in the group before";
+  leave(zero);
+  const auto zero_again = Adopt(0, group_id());
+  ASSERT_TRUE(zero_again && one_again);
+  form({zero_again->group.get(), one_again->group.get()});
+  for (const int rank : {0, 1}) EXPECT_FALSE(servers[static_cast<size_t>(rank)]->HasLeft(rank));
+  leave(one_again);
+  EXPECT_TRUE(servers[1]->HasLeft(1));
+  EXPECT_FALSE(servers[0]->HasLeft(0));
+  leave(zero_again);
+}
+
 TEST_F(AdoptionServerTest, AProgramThatEndsWithoutAGoodbyeIsLost) {
   {
     const auto adopted = Adopt(1, group_id());

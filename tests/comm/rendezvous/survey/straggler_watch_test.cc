@@ -25,9 +25,9 @@ class StragglerWatchTest : public testing::Test {
     reports[0].operations = {{kWorldCommunicator, true, true, "Barrier", 2, "", 100, {1}}};
     Start();
   }
-  void Start() {
+  void Start(Duration after = milliseconds(50)) {
     watch = std::make_unique<StragglerWatch>(
-        *loop, roster, milliseconds(50),
+        *loop, roster, after,
         [this](StragglerWatch::OnReports then) {
           ++asked;
           loop->Post([this, then = std::move(then)] { then(reports); });
@@ -85,9 +85,47 @@ TEST_F(StragglerWatchTest, WhoHasLeftWillNotCome) {
   const LogCapture log;
   reports[1].state = RankState::kLeft;
   watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return asked == 1; }));
+  Waits(2'200);
   ASSERT_TRUE(loop.Until([&] { return hopeless == std::vector<int>{1}; }));
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(log.Text(), "");
+}
+
+// A rank reports such a wait long before one for a straggler.
+TEST_F(StragglerWatchTest, WhoHasLeftIsFoundBeforeAStraggler) {
+  const LogCapture log;
+  for (const Duration after : {Duration(std::chrono::hours(1)), Duration(std::chrono::seconds(10))}) {
+    Start(after);
+    asked = 0;
+    hopeless.clear();
+    Waits(500);
+    reports[1].state = RankState::kInGroup;
+    watch->OnLate();
+    ASSERT_TRUE(loop.Until([&] { return asked == 1; }));
+    loop.Settle();
+    reports[1].state = RankState::kLeft;
+    watch->OnLate();
+    ASSERT_TRUE(loop.Until([&] { return asked == 2; }));
+    Waits(3'000);
+    ASSERT_TRUE(loop.Until([&] { return hopeless == std::vector<int>{1}; }));
+    EXPECT_EQ(asked, 3);
+  }
+  EXPECT_EQ(log.Text(), "");
+}
+
+// The programs of these ranks have formed their next group meanwhile, which begins with the same call.
+TEST_F(StragglerWatchTest, ACallOfTheNextGroupIsAnotherOne) {
+  Waits(3'000);
+  reports[1].state = RankState::kLeft;
+  watch->OnLate();
+  ASSERT_TRUE(loop.Until([&] { return asked == 1; }));
+  Waits(1'500);
+  ASSERT_TRUE(loop.Until([&] { return asked == 2; }));
+  loop.Settle();
+  EXPECT_THAT(hopeless, testing::IsEmpty());
+  Waits(5'000);
+  ASSERT_TRUE(loop.Until([&] { return hopeless == std::vector<int>{1}; }));
 }
 
 // It left as soon as it had done its part, and the rank that waits for others had not noticed yet.
@@ -121,6 +159,7 @@ TEST_F(StragglerWatchTest, AMissingReportOfTheRankThatWaitsEndsNothing) {
     ASSERT_TRUE(loop.Until([&] { return asked == 2; }));
     loop.Settle();
     reports[0] = waits;
+    Waits(4'000);
     ASSERT_TRUE(loop.Until([&] { return hopeless == std::vector<int>{1}; }));
     EXPECT_EQ(asked, 3) << "the first survey counts";
   }

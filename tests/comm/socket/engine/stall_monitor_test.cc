@@ -77,6 +77,21 @@ TEST_F(StallMonitorTest, OfAnotherNodeAPeerHasGoneThatAnswersSo) {
   EXPECT_EQ(monitor_->Gone(), std::set<int>{2});
 }
 
+// The control plane has the ranks that have left.
+TEST_F(StallMonitorTest, OfAnotherNodeACollectiveReportsAPeerThatRefuses) {
+  CallHistory history;
+  history.Begin(call_);
+  int reported = 0;
+  fake_.groups[0]->activity().SetOnLate([&] { ++reported; });
+  monitor_ = std::make_unique<StallMonitor>(*fake_.meshes[0], &history, std::chrono::milliseconds(1));
+  monitor_->Begin(call_);
+  fake_.meshes[1].reset();
+  ASSERT_TRUE(UntilAnswered({1, 2}));
+  EXPECT_EQ(reported, 0) << "one is on this node, and the other one is there";
+  fake_.meshes[3].reset();
+  EXPECT_TRUE(Until({3}, [&] { return reported > 0; }));
+}
+
 // Its communicator may not be known there yet, or it leaves later.
 TEST_F(StallMonitorTest, AsksAgainAPeerThatWasElsewhere) {
   BeginMonitor();
