@@ -52,7 +52,7 @@ class GroupSurvey {
   net::EventLoop& loop_;
   Params params_;
   Surveyor surveyor_;
-  std::unique_ptr<StragglerWatch> stragglers_;  // the root's
+  std::unique_ptr<StragglerWatch> stragglers_;  // the root's; until Stop
   Clock::time_point late_sent_{};
   net::Timer late_timer_;
 };

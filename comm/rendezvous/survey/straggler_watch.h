@@ -1,7 +1,8 @@
 // The root's: logs the ranks that are missing in an operation in which other ranks wait long. A straggler is
 // no failure, so this only logs. A rank that has left the group will never come: that is a failure, once a second
-// survey, two seconds later, finds the same. A rank leaves as soon as it has done its part, and the rank that waits may
-// notice later: its data is on the way, or its state is written once a second only.
+// survey, two seconds later, finds the same call waiting. A rank leaves as soon as it has done its part, and the rank that
+// waits may notice later: its data is on the way, or its state is written once a second only. A collective needs not have
+// waited for `after` then: a rank that waits reports it sooner if no process listens in the place of another (socket/engine).
 //
 // One line for each operation, when it has waited for `after`, and again each time the wait has doubled (at
 // most ten minutes later). Sends no survey while no rank waits long and all have reported. A rank reports only once that it
@@ -35,7 +36,7 @@ class StragglerWatch {
   StragglerWatch(const StragglerWatch&) = delete;
   StragglerWatch& operator=(const StragglerWatch&) = delete;
 
-  // Some rank has waited for `after`.
+  // Some rank has waited for `after`, or waits for one that seems to have left.
   void OnLate();
 
  private:

@@ -6,8 +6,10 @@
 //   after `straggler_after`       it notifies the control plane, which logs the missing ranks
 //   after `patience`              it sends inquiries to the awaited peers (inquiry.h); a disagreement fails
 //                                 the group, and a peer of this node without a listener has gone, and so has one
-//                                 that has left the communicator. Again after twice that time, and so on up to a
-//                                 minute: a peer that is elsewhere may come, leave or learn of the communicator later
+//                                 that has left the communicator. If a peer of another node has no listener, it may be
+//                                 behind a firewall: the control plane is notified, which has the ranks that have left.
+//                                 Again after twice that time, and so on up to a minute: a peer that is elsewhere may
+//                                 come, leave or learn of the communicator later
 //
 // Threads: one. Nothing here blocks. Costs nothing while an operation makes progress.
 #pragma once
