@@ -293,7 +293,8 @@ Result<std::optional<FoundHeader>> FindHeader(const ByteSource& source, uint64_t
   const uint64_t frame = header.records_at;
   header.records_at = std::min(2 * frame, size);
   MUSTER_TRY(const SegmentScanner::Piece copy, scanner.Next());
-  header.damaged_copy = copy.kind != SegmentScanner::Piece::Kind::kRecord && size > frame;
+  // A shorter one is the end of a run in the middle of its first write.
+  header.damaged_copy = copy.kind != SegmentScanner::Piece::Kind::kRecord && size >= 2 * frame;
   return first;
 }
 

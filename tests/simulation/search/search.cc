@@ -74,6 +74,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     9006604,  // of the simulation: a group had ranks of two starts of a launch, and its map lost one of the first
     9010209,  // of the simulation: the same, and a rank of the second start was killed
     9013481,  // of the simulation: a second process of the one rank read the journal of the group before
+    9017480,  // a run was killed in the middle of its first write to a journal, which then counted as damaged
     9025023,  // of the simulation: the root lost power, and the deadline to join its map came before its silence
     15956922,  // a leader was killed while its group left without exit reports: the root stayed 14 s for those of ranks that had left
     21648487,  // a leader was killed with a part of its answer sent to a leader whose hello had gone up: that one waited for the root

@@ -232,6 +232,19 @@ TEST(JournalFormat, ASegmentWithoutAWholeHeaderHasNotBegun) {
   }
 }
 
+// A run was killed in the middle of its first write.
+TEST(JournalFormat, ASecondHeaderThatWasNotWrittenWholeIsNotDamaged) {
+  const Bytes whole = HeadersThenRecords();
+  for (size_t length = HeaderBytes(); length < 2 * HeaderBytes(); ++length) {
+    const Bytes torn(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
+    const auto found = FindHeader(SourceOf(torn), torn.size(), "FILE");
+    ASSERT_TRUE(found && *found) << length;
+    EXPECT_FALSE((*found)->damaged_copy) << length;
+    EXPECT_EQ((*found)->records_at, length);
+    EXPECT_EQ((*found)->header.owner, Header().owner);
+  }
+}
+
 TEST(JournalFormat, RecordsWithoutAHeaderAreAnErrorAndNotNothing) {
   Bytes bytes = HeadersThenRecords();
   bytes[10] ^= 1;
