@@ -146,6 +146,8 @@ TEST(BoundedSink, FlushDoesNotWaitForAReaderThatHasGone) {
   EXPECT_EQ(status, 0);
 }
 
+// With AddressSanitizer its own poll is called, and not the one above.
+#if !defined(__SANITIZE_ADDRESS__)
 // The inherited description blocks: other processes share it.
 TEST(BoundedSink, APipeThatAnotherProcessFillsAfterPollDelaysNoProcess) {
   const Pipe standard_error = MakePipe();
@@ -170,6 +172,7 @@ TEST(BoundedSink, APipeThatAnotherProcessFillsAfterPollDelaysNoProcess) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
 }
+#endif
 
 // A terminal that polls writable takes less than PIPE_BUF bytes: that of a screen that has stopped in the middle.
 TEST(BoundedSink, ATerminalThatTakesAPartDelaysNoProcess) {
