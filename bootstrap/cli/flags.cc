@@ -101,7 +101,12 @@ Result<join::StartOptions> StartOptionsFrom(const SharedFlags& flags) {
   if (flags.world_size >= 0) asked.explicit_tuple.world_size = flags.world_size;
   if (flags.local_rank >= 0) asked.explicit_tuple.local_rank = flags.local_rank;
   if (flags.endpoint) {
-    MUSTER_TRY(asked.explicit_tuple.endpoint, ParseEndpoint(*flags.endpoint));
+    Result<Endpoint> endpoint = ParseEndpoint(*flags.endpoint);
+    if (!endpoint) {
+      endpoint.error().message.insert(0, "--endpoint: ");
+      return tl::unexpected(std::move(endpoint).error());
+    }
+    asked.explicit_tuple.endpoint = *std::move(endpoint);
   }
   return asked;
 }

@@ -297,7 +297,8 @@ TEST(Command, AnOptionWithAnEmptyValueTakesNoOtherWord) {
   for (const char* words : {"run --rank 0 --world-size 1 --endpoint= true", "launch -n 1 --endpoint= true"}) {
     const Outcome outcome = RunMuster(words);
     EXPECT_EQ(outcome.status, 78) << words;
-    EXPECT_THAT(outcome.err, HasSubstr("\"\" is not an endpoint: the port is missing (write host:port"))
+    EXPECT_THAT(outcome.err,
+                HasSubstr("--endpoint: \"\" is not an endpoint: the port is missing (write host:port"))
         << words;
   }
   EXPECT_EQ(RunMuster("run --nproc-per-node= --launcher none -- true").status, 64);
