@@ -18,8 +18,8 @@
 //
 // After any error except kUsage the communicator is broken: every later call returns the first error. Such an error
 // fails the whole group, also if the communicator is a part of it: all ranks return the code that the first rank found.
-// One exception: Send to and Recv from a rank that has left the group are kPeerLost for this call alone, and nothing is broken. Not if
-// that rank is on another node and no call has ever connected to it: these fail the group after liveness.straggler_after.
+// One exception: Send to and Recv from a rank that has left the group are kPeerLost for this call alone, and nothing is broken.
+// If that rank is on another node and no call ever connected to it, they fail the group, after liveness.straggler_after.
 //
 // Counts are in elements of `type`. A count of 0 is legal, then `data` may be null; the call still takes part
 // and is compared with those of the other ranks. Buffers of Reduce, AllReduce and ReduceScatter are aligned for `type`.

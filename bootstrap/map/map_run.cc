@@ -45,7 +45,7 @@ run::Variables ProgramVariables(const MapStart& start, const MapPlan& plan, cons
   run::ProgramFacts facts{alone};
   facts.job_key = start.resolution.tuple.job.key;
   facts.master_host = "127.0.0.1";
-  facts.several_ranks = roster.size() > 1;  // the launcher's variables become those of one task
+  facts.rewrite_for_rank = roster.size() > 1;  // the launcher's variables become those of one task
   facts.threads = threads;
   run::Variables variables = run::ProgramVariables(start.environment.All(), facts);
   for (const char* own : {"MUSTER_ITEM", "MUSTER_ITEM_INDEX", "MUSTER_ITEM_KEY", "MUSTER_ITEM_DIR",

@@ -23,7 +23,7 @@ Variables VariablesAlone(const SupervisorPlan& plan) {
   ProgramFacts facts{alone.roster};
   facts.job_key = plan.job_key;
   facts.master_host = MasterHost(alone.roster, 0);
-  facts.several_ranks = true;  // the launcher's variables become those of a single task
+  facts.rewrite_for_rank = true;  // the launcher's variables become those of a single task
   facts.extra = plan.config.run.env;
   return ProgramVariables(plan.environment, facts);
 }
@@ -52,7 +52,7 @@ Variables VariablesFor(const SupervisorPlan& plan, const Roster& roster, int ran
   facts.supervisor_pid = getpid();
   facts.restarts = plan.restarts;
   facts.max_restarts = plan.max_restarts;
-  facts.several_ranks = plan.join ? plan.join->self.claims.size() > 1 : plan.own_group;
+  facts.rewrite_for_rank = plan.join ? plan.join->self.claims.size() > 1 : plan.own_group;
   facts.threads = ThreadsOfRank(config.run.threads, roster, rank, plan.environment);
   facts.extra = config.run.env;
   // Gloo takes the first.

@@ -115,7 +115,7 @@ Variables ProgramVariables(const Variables& base, const ProgramFacts& facts,
   Variables variables = base;
   Remove(kRemoved, variables);
   for (const resolve::Launcher* launcher : launchers) Remove(launcher->removed, variables);
-  if (facts.several_ranks) RewriteForRank(facts.roster, facts.rank, variables, launchers);
+  if (facts.rewrite_for_rank) RewriteForRank(facts.roster, facts.rank, variables, launchers);
   SetTorchTuple(facts, variables);
   SetMusterTuple(facts, launchers, variables);
   SetTorchrunsOwn(facts, variables);

@@ -27,8 +27,8 @@ struct ProgramFacts {
   bool agent_store = false;  // muster serves PyTorch's store at master_host and master_port
   std::string control;  // the supervisor's socket; empty: none, and then the program gets no MUSTER_ tuple
   int supervisor_pid = 0;
-  bool several_ranks = false;  // or a rank that is not the outer launcher's: its variables are changed
-  int restarts = 0;            // groups of this launch that have failed
+  bool rewrite_for_rank = false;  // the outer launcher's variables are not true of this one rank
+  int restarts = 0;               // groups of this launch that have failed
   int max_restarts = 0;
   std::optional<int> threads;                // OMP_NUM_THREADS if the user has not set it
   std::map<std::string, std::string> extra;  // run.env: added last, its placeholders filled
@@ -52,7 +52,7 @@ std::string ValueOfRank(std::string_view placeholder, const Roster& roster, int 
 //            MUSTER_LOCAL_WORLD_SIZE MUSTER_NODE_RANK MUSTER_NUM_NODES MUSTER_NODE MUSTER_GROUP
 //            MUSTER_CONTROL MUSTER_JOB_KEY MUSTER_BATCH_JOB MUSTER_SUPERVISOR_PID
 //   removed  those of muster that are not for programs, and the launchers' `removed`
-//   changed  for several_ranks, the outer launcher's variables (RewriteForRank)
+//   changed  for rewrite_for_rank, the outer launcher's variables (RewriteForRank)
 //   kept     everything else: the outer launcher's variables are true of this one rank
 Variables ProgramVariables(const Variables& base, const ProgramFacts& facts,
                            const resolve::LauncherTable& launchers = resolve::Launchers());

@@ -57,10 +57,8 @@ Error DescribeDeadline(const Meeting& meeting, const std::string& node, const Un
                                 root, limit, group.problem.empty() ? "" : "; ", group.problem);
     error.hint =
         "check that it runs, that this node resolves its name, and that no firewall blocks rendezvous.ports; "
-        "if it "
-        "starts late, raise timeouts.rendezvous; a formed group accepts no further process: this one may be "
-        "a "
-        "duplicate";
+        "if it starts late, raise timeouts.rendezvous; a formed group accepts no further process: this one "
+        "may be a duplicate";
   } else {
     error.message = fmt::format("the root, {}, did not appear within {}", root, limit);
     if (group.name_is_taken_elsewhere) {

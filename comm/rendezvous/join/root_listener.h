@@ -1,6 +1,6 @@
-// The root's listener: binds the ladder's first free port. It waits for a port only if all of rendezvous.ports
-// are taken, and not if this user may bind none of them. With a job secret it listens on one port of each ladder (names.h). If the meeting has an endpoint
-// store, it publishes its address there. An AuthenticatingAcceptor passes on only proven links.
+// The root's listener: binds the ladder's first free port. It waits for a port only if all of rendezvous.ports are taken, and not
+// if this user may bind none of them. With a job secret it listens on one port of each ladder (names.h). If the meeting has an
+// endpoint store, it publishes its address there. An AuthenticatingAcceptor passes on only proven links.
 //
 // It listens on the meeting's address if that is numeric, and on loopback if the endpoint is localhost. Else it
 // listens on all addresses of the node: a name may mean another address on other nodes than here (127.0.1.1 in

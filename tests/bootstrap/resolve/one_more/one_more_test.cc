@@ -177,7 +177,7 @@ Environment::Variables Inherited(int rank, bool several_ranks, const LauncherTab
   facts.master_port = 4000;
   facts.control = "@muster-1";
   facts.supervisor_pid = 9;
-  facts.several_ranks = several_ranks;
+  facts.rewrite_for_rank = several_ranks;
   return run::ProgramVariables(Captured(3).All(), facts, launchers);
 }
 

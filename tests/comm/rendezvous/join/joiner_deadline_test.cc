@@ -9,9 +9,9 @@ namespace {
 
 const std::string kHint = "raise timeouts.rendezvous to wait longer";
 const std::string kFormedHint =
-    "check that it runs, that this node resolves its name, and that no firewall blocks rendezvous.ports; if "
-    "it starts "
-    "late, raise timeouts.rendezvous; a formed group accepts no further process: this one may be a duplicate";
+    "check that it runs, that this node resolves its name, and that no firewall blocks rendezvous.ports; "
+    "if it starts late, raise timeouts.rendezvous; a formed group accepts no further process: this one "
+    "may be a duplicate";
 
 // The root is on b, or on this node.
 Meeting MeetingOn(const std::string& host) {

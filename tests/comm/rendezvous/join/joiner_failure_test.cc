@@ -77,9 +77,8 @@ TEST_F(JoinerFailureTest, AMissingRootIsNamed) {
                   "refused",
                   requests[0].meeting.endpoint->port),
       "check that it runs, that this node resolves its name, and that no firewall blocks rendezvous.ports; "
-      "if it "
-      "starts late, raise timeouts.rendezvous; a formed group accepts no further process: this one may be a "
-      "duplicate"};
+      "if it starts late, raise timeouts.rendezvous; a formed group accepts no further process: this one "
+      "may be a duplicate"};
   EXPECT_TRUE(group.AllRefusedWith(error));
 }
 

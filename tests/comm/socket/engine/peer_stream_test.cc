@@ -200,7 +200,8 @@ TEST_F(PeerStreamTest, RefusesALengthThatNoMemoryHolds) {
   EXPECT_EQ(Advance(), StreamEvent::kNoMemory);
 }
 
-// The operator new of ThreadSanitizer and AddressSanitizer ends a process that has no memory, with allocator_may_return_null as well.
+// The operator new of ThreadSanitizer and AddressSanitizer ends a process that has no memory, with allocator_may_return_null as
+// well.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 // Memory for it is taken as it comes: a length alone costs nothing.
 TEST_F(PeerStreamTest, TakesMemoryForWhatHasCome) {
