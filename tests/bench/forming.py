@@ -17,6 +17,7 @@ MODES = {  # nodes, ranks, rounds; for MPI: ranks, rounds, seconds until a peer 
     "full": (32, [64, 256, 1024, 2048], 11, 256, 11, 90),
 }
 LIMIT = 120
+PORT = "29999"
 # As `muster run -- true`: a process that starts another one and waits for it. In `true;:` it is the shell itself.
 TWO_EXECS = ["sh", "-c", "/bin/true;:"]
 ONE_EXEC = ["sh", "-c", "true;:"]
@@ -41,6 +42,7 @@ def run(bench):
 
 def group_rows(bench, slurm, ranks, rounds):
     muster = os.path.join(bench.bin, "bootstrap/cli/muster")
+    bare_barrier = [os.path.join(bench.bin, "tests/bench/bare_barrier"), first_address(slurm), PORT]
     inside = []
 
     def init_barrier():
@@ -56,6 +58,7 @@ def group_rows(bench, slurm, ranks, rounds):
             "one": lambda: slurm.step(ranks, ONE_EXEC, LIMIT)[0],
             "run": lambda: slurm.step(ranks, [muster, "run", "--", "true"], LIMIT)[0],
             "two": lambda: slurm.step(ranks, TWO_EXECS, LIMIT)[0],
+            "bare": lambda: slurm.step(ranks, bare_barrier, LIMIT)[0],
         },
     )
     init, barrier = (statistics.median(column) for column in zip(*inside))
@@ -68,9 +71,16 @@ def group_rows(bench, slurm, ranks, rounds):
     run_case = f"muster run -- true, {ranks} ranks"
     return [
         report.Row(f"Init + Barrier, {ranks} ranks", results["init"], results["true"], "srun true", goal),
+        report.Row(f"Init + Barrier, {ranks} ranks", results["init"], results["bare"], "a bare barrier"),
+        report.Row(f"a bare barrier, {ranks} ranks", results["bare"], results["true"], "srun true"),
         report.Row(run_case, results["run"], results["two"], "srun sh -c '/bin/true;:' (2 execs)", goal),
         report.Row(run_case, results["run"], results["one"], "srun sh -c 'true;:' (1 exec)", goal),
     ]
+
+
+def first_address(slurm):
+    """Of the node of rank 0."""
+    return slurm.step(slurm.nodes, ["sh", "-c", '[ "$SLURM_PROCID" != 0 ] || hostname -I'], LIMIT)[1].split()[0]
 
 
 def init_barrier_program(bench):
