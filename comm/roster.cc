@@ -71,6 +71,11 @@ ByteView Roster::PayloadOf(int rank) const {
   return members[index].payload.view();
 }
 
+void Roster::ForEachPayload(const std::function<void(int rank, ByteView payload)>& call) const {
+  if (const RosterSource* source = members.source()) return source->ForEachPayload(call);
+  for (int rank = 0; rank < size(); ++rank) call(rank, PayloadOf(rank));
+}
+
 bool Roster::OfOneProcess(int a, int b) const {
   const Member& one = members[static_cast<size_t>(a)];
   const Member& other = members[static_cast<size_t>(b)];

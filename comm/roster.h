@@ -2,6 +2,7 @@
 // a rank of 0..size()-1 and an index into nodes; no other number is checked.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -72,6 +73,8 @@ struct Roster {
   Places PlacesOfAll() const;
   // Valid as long as this.
   ByteView PayloadOf(int rank) const;
+  // Of every rank, in any order; each valid during its call. Keeps nothing in memory.
+  void ForEachPayload(const std::function<void(int rank, ByteView payload)>& call) const;
   std::vector<int> RanksOn(int node) const;  // ascending by local rank
   int LocalSize(int node) const;
   // Whether one process represents both. The pids of two processes on a node may be equal: in containers.
@@ -94,6 +97,7 @@ class RosterSource {
   virtual std::vector<int> RanksOn(int node) const = 0;  // in any order
   // Valid as long as this.
   virtual ByteView PayloadOf(size_t rank) const = 0;
+  virtual void ForEachPayload(const std::function<void(int rank, ByteView payload)>& call) const = 0;
 };
 
 inline ByteView MemberPayload::view() const { return source_ ? source_->PayloadOf(rank_) : bytes_.view(); }

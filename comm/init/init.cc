@@ -10,31 +10,37 @@
 namespace muster {
 namespace {
 
-// Every rank's report of its data plane; views into the payloads.
-struct Received {
-  std::vector<ByteView> endpoints;
-  bool gpu = false;            // a rank may have one
-  std::vector<int> host_only;  // ranks
-};
-
 // A rank's memory, one byte of its payload.
 enum : uint8_t { kNoDevice = 0, kMaybeDevice = 1, kHostOnly = 2 };
 
-Result<Received> ReadPayloads(const Roster& roster, std::vector<ByteView> payloads) {
-  Received received{std::move(payloads)};
-  for (size_t rank = 0; rank < received.endpoints.size(); ++rank) {
-    FieldReader reader(received.endpoints[rank]);
+// Every rank's report of its data plane.
+class Reports {
+ public:
+  Reports(const Roster& roster, size_t ranks) : roster_(roster), addresses_(ranks) {}
+
+  Status Read(int rank, ByteView payload) {
+    FieldReader reader(payload);
+    ByteView endpoint;
     uint8_t memory = 0;
-    reader(received.endpoints[rank], memory);
-    received.gpu = memory == kMaybeDevice || received.gpu;
-    if (memory == kHostOnly) received.host_only.push_back(static_cast<int>(rank));
-    if (const Status read = reader.Finish("data endpoint"); !read) {
-      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(roster, static_cast<int>(rank)),
-                  read.error().message);
-    }
+    reader(endpoint, memory);
+    if (const Status read = reader.Finish("data endpoint"); !read)
+      return Fail(Code::kDisagreement, "{} sent a {}", DescribeRank(roster_, rank), read.error().message);
+    MUSTER_CHECK(addresses_.Read(roster_, rank, endpoint));
+    gpu_ = memory == kMaybeDevice || gpu_;
+    if (memory == kHostOnly) host_only_.push_back(rank);
+    return {};
   }
-  return received;
-}
+
+  socket::PeerAddresses TakeAddresses() { return std::move(addresses_); }
+  bool gpu() const { return gpu_; }  // a rank may have one
+  const std::vector<int>& host_only() const { return host_only_; }
+
+ private:
+  const Roster& roster_;
+  socket::PeerAddresses addresses_;
+  bool gpu_ = false;
+  std::vector<int> host_only_;
+};
 
 // The same on every rank: the hello compares the configuration, and all ranks have the reports.
 bool AsksForGpus(const DataOptions& options, bool a_rank_may_have_one) {
@@ -50,19 +56,19 @@ void WarnThatNcclIsUnused(int rank) {
 }
 
 // The same on every rank, because each has the payloads of all.
-Result<bool> TakesHostMemoryOnly(const Group& group, const Received& received, Backend backend) {
-  if (received.host_only.empty() || backend == Backend::kSocket) return false;
+Result<bool> TakesHostMemoryOnly(const Group& group, const Reports& reports, Backend backend) {
+  if (reports.host_only().empty() || backend == Backend::kSocket) return false;
   if (backend == Backend::kAuto) {
     if (group.rank() == 0) {
       LogDebug("backend: socket ({} takes host memory only)",
-               DescribeRank(group.roster(), received.host_only.front()));
+               DescribeRank(group.roster(), reports.host_only().front()));
     }
     return true;
   }
-  if (std::cmp_less(received.host_only.size(), group.roster().size())) {
+  if (std::cmp_less(reports.host_only().size(), group.roster().size())) {
     return WithHint(Fail(Code::kDisagreement,
                          "backend is nccl, but {} takes host memory only (muster's C or Python interface)",
-                         DescribeRank(group.roster(), received.host_only.front())),
+                         DescribeRank(group.roster(), reports.host_only().front())),
                     "write backend: socket, or use one interface on all ranks");
   }
   WarnThatNcclIsUnused(group.rank());
@@ -79,17 +85,17 @@ Result<DataPlane> Choose(Group& group, std::unique_ptr<Communicator> host, const
   return DataPlane{std::move(chosen.communicator), std::move(chosen.hellos)};
 }
 
-Result<DataPlane> Build(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
-                        std::vector<ByteView> payloads, const DataOptions& options, Deadline deadline) {
-  MUSTER_TRY(const Received received, ReadPayloads(group.roster(), std::move(payloads)));
+Result<DataPlane> Build(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint, Reports reports,
+                        const DataOptions& options, Deadline deadline) {
   socket::SocketOptions socket_options;
   socket_options.timeouts = options.timeouts;
   socket_options.protect = options.protect;
-  MUSTER_TRY(std::unique_ptr<Communicator> host,
-             socket::MakeSocketCommunicator(group, std::move(endpoint), received.endpoints, socket_options));
-  MUSTER_TRY(const bool host_only, TakesHostMemoryOnly(group, received, options.backend));
+  MUSTER_TRY(
+      std::unique_ptr<Communicator> host,
+      socket::MakeSocketCommunicator(group, std::move(endpoint), reports.TakeAddresses(), socket_options));
+  MUSTER_TRY(const bool host_only, TakesHostMemoryOnly(group, reports, options.backend));
   if (host_only) return DataPlane{std::move(host), {}};
-  if (!AsksForGpus(options, received.gpu)) {
+  if (!AsksForGpus(options, reports.gpu())) {
     if (options.backend == Backend::kAuto && group.rank() == 0) {
       LogDebug("backend: socket (no rank has an NVIDIA device, by /proc and /dev)");
     }
@@ -112,15 +118,21 @@ Result<DataPlane> BuildCommunicator(Group& group, std::unique_ptr<socket::Socket
                                     const DataOptions& options, Deadline deadline) {
   const Bytes mine = DataPayload(*endpoint, options);
   MUSTER_TRY(const std::vector<Bytes> payloads, group.KeyedAllGather("data endpoints", mine, deadline));
-  return Build(group, std::move(endpoint), ViewsOf(payloads), options, deadline);
+  Reports reports(group.roster(), payloads.size());
+  for (size_t rank = 0; rank < payloads.size(); ++rank)
+    MUSTER_CHECK(reports.Read(static_cast<int>(rank), payloads[rank]));
+  return Build(group, std::move(endpoint), std::move(reports), options, deadline);
 }
 
 Result<DataPlane> BuildCommunicatorFromRoster(Group& group, std::unique_ptr<socket::SocketEndpoint> endpoint,
                                               const DataOptions& options, Deadline deadline) {
-  std::vector<ByteView> payloads(group.roster().members.size());
-  for (size_t rank = 0; rank < payloads.size(); ++rank)
-    payloads[rank] = group.roster().PayloadOf(static_cast<int>(rank));
-  return Build(group, std::move(endpoint), std::move(payloads), options, deadline);
+  Reports reports(group.roster(), group.roster().members.size());
+  Status read;
+  group.roster().ForEachPayload([&](int rank, ByteView payload) {
+    if (read) read = reports.Read(rank, payload);
+  });
+  MUSTER_CHECK(std::move(read));
+  return Build(group, std::move(endpoint), std::move(reports), options, deadline);
 }
 
 Result<DataPlane> BuildCommunicatorOfOne(Group& group, const DataOptions& options, Deadline deadline) {

@@ -14,19 +14,6 @@
 namespace muster::socket {
 namespace {
 
-Result<std::vector<EndpointAddress>> DecodeAll(const Roster& roster, const std::vector<ByteView>& endpoints) {
-  if (endpoints.size() != static_cast<size_t>(roster.size())) {
-    return Fail(Code::kUsage, "there are {} data endpoints for {} ranks", endpoints.size(), roster.size());
-  }
-  std::vector<EndpointAddress> addresses;
-  addresses.reserve(endpoints.size());
-  for (int rank = 0; rank < roster.size(); ++rank) {
-    MUSTER_TRY(EndpointAddress address, DecodeEndpoint(endpoints[static_cast<size_t>(rank)], roster, rank));
-    addresses.push_back(std::move(address));
-  }
-  return addresses;
-}
-
 // A rank that spins takes the processor from the rank that it waits for, unless there is one for each.
 // (MPICH, which spins, is 600 times slower with more ranks than cores.) Ranks bound to disjoint processors
 // count as crowded here; they only do not spin.
@@ -39,16 +26,18 @@ bool MaySpin(const Roster& roster, int rank) {
 
 Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              std::unique_ptr<SocketEndpoint> endpoint,
-                                                             const std::vector<ByteView>& endpoints_by_rank,
+                                                             PeerAddresses addresses,
                                                              const SocketOptions& options) {
   const Roster& roster = group.roster();
+  if (addresses.size() != static_cast<size_t>(roster.size())) {
+    return Fail(Code::kUsage, "there are {} data endpoints for {} ranks", addresses.size(), roster.size());
+  }
   // A connection to each other rank, in the worst case. Without room for that, the first failing connection
   // reports it.
   if (const Status room = MakeRoomForDescriptors(static_cast<size_t>(roster.size()), "the data plane");
       !room) {
     LogDebug("{}", room.error().message);
   }
-  MUSTER_TRY(std::vector<EndpointAddress> addresses, DecodeAll(roster, endpoints_by_rank));
   MeshOptions mesh_options{options.timeouts.connect,
                            options.call_back_after,
                            options.called_back_within,

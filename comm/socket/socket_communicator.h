@@ -1,8 +1,8 @@
 // The public interface of the socket backend: a Communicator over TCP between nodes and Unix sockets inside one.
 //
 //   auto endpoint = SocketEndpoint::Open();                    // before the rendezvous
-//   ... rendezvous with endpoint->payload() ...                // gives a Group and all payloads
-//   auto communicator = MakeSocketCommunicator(*group, std::move(endpoint), payloads, options);
+//   ... rendezvous with endpoint->payload() ...                // gives a Group and all payloads, for PeerAddresses::Read
+//   auto communicator = MakeSocketCommunicator(*group, std::move(endpoint), addresses, options);
 //
 // No thread is started and no connection is made here: peers connect when they first need each other
 // (README.md).
@@ -38,6 +38,7 @@
 #include "comm/options.h"
 #include "comm/socket/algorithms/choice.h"
 #include "comm/socket/transport/endpoint.h"
+#include "comm/socket/transport/peer_addresses.h"
 
 namespace muster::socket {
 
@@ -70,13 +71,12 @@ struct SocketOptions {
   ForcedAlgorithms algorithms;
 };
 
-// `endpoints_by_rank[r]` is rank r's SocketEndpoint::payload(); not needed afterwards. Does not block.
+// `addresses`: of every rank's SocketEndpoint::payload(). Does not block.
 // Errors: kUsage if their number is not the group's size, or a forced algorithm does not fit it (Split then
-// fails likewise for unfit subgroups, and nothing is broken); kDisagreement for a malformed payload (names
-// the rank); kSystem if the kernel has no descriptor left.
+// fails likewise for unfit subgroups, and nothing is broken); kSystem if the kernel has no descriptor left.
 Result<std::unique_ptr<Communicator>> MakeSocketCommunicator(Group& group,
                                                              std::unique_ptr<SocketEndpoint> endpoint,
-                                                             const std::vector<ByteView>& endpoints_by_rank,
+                                                             PeerAddresses addresses,
                                                              const SocketOptions& options);
 
 }  // namespace muster::socket

@@ -1,6 +1,7 @@
 #include "comm/rendezvous/messages/compact_roster.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -89,6 +90,7 @@ class Table : public RosterSource, public std::enable_shared_from_this<Table> {
   Roster::Places PlacesOfAll() const override { return {node_of_.All(), local_ranks_.All()}; }
   std::vector<int> RanksOn(int node) const override { return node_of_.Find(node); }
   ByteView PayloadOf(size_t rank) const override;
+  void ForEachPayload(const std::function<void(int rank, ByteView payload)>& call) const override;
 
  private:
   bool OpenNodes(ColumnReader& reader, size_t count);
@@ -175,14 +177,19 @@ ByteView Table::PayloadOf(size_t rank) const {
   return payload_of_[rank];
 }
 
-void Table::DecodePayloads() const {
+void Table::ForEachPayload(const std::function<void(int rank, ByteView payload)>& call) const {
   const std::vector<size_t> order = ByLocalRank(local_ranks_.All());
-  payload_of_.resize(order.size());
+  payloads_.ForEach(
+      [&](size_t at, const std::string& payload) { call(static_cast<int>(order[at]), AsBytes(payload)); });
+}
+
+void Table::DecodePayloads() const {
+  payload_of_.resize(members());
   payload_texts_.reserve(payloads_.bytes());
-  payloads_.ForEach([&](size_t at, const std::string& payload) {
+  ForEachPayload([&](int rank, ByteView payload) {
     const size_t begin = payload_texts_.size();
-    payload_texts_ += payload;
-    payload_of_[order[at]] = AsBytes(payload_texts_).subspan(begin);
+    payload_texts_ += AsText(payload);
+    payload_of_[static_cast<size_t>(rank)] = AsBytes(payload_texts_).subspan(begin);
   });
 }
 

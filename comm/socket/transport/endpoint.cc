@@ -15,13 +15,27 @@
 namespace muster::socket {
 namespace {
 
-constexpr uint8_t kVersion = 3;
+constexpr uint8_t kVersion = 4;
 constexpr size_t kLongestName = 32;
 
 // A name that EncodeEndpoint may have written; never a path.
 bool IsSocketName(std::string_view name) {
   const auto is_usual = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   return name.size() <= kLongestName && std::ranges::all_of(name, is_usual);
+}
+
+// No other process of a node has this port in this network namespace.
+bool HasNameOfPort(const EndpointView& view) { return view.port != 0 && view.network_namespace != 0; }
+std::string NameOfPort(uint32_t network_namespace, uint16_t port) {
+  return fmt::format("data-{:08x}-{}", network_namespace, port);
+}
+
+// As ViewOf makes them: each address has one form.
+bool IsUsual(const EndpointView& view) {
+  if (view.name == EndpointView::Name::kOfPort) return HasNameOfPort(view);
+  if (view.name == EndpointView::Name::kNone) return true;
+  return !view.own_name.empty() && IsSocketName(view.own_name) &&
+         view.own_name != NameOfPort(view.network_namespace, view.port);
 }
 
 // Two mounts of one node have different numbers, one mount has the same in every process. 0: unknown.
@@ -44,55 +58,102 @@ Result<UniqueFd> ListenOnTcp() {
 
 }  // namespace
 
+EndpointAddress EndpointView::Address() const {
+  std::string unix_name(own_name);
+  if (name == Name::kOfPort) unix_name = NameOfPort(network_namespace, port);
+  return {std::move(unix_name), port, network_namespace, base};
+}
+
+EndpointView ViewOf(const EndpointAddress& address) {
+  EndpointView view{address.network_namespace, address.base, address.port, EndpointView::Name::kNone, {}};
+  if (address.unix_name.empty()) return view;
+  if (HasNameOfPort(view) && address.unix_name == NameOfPort(view.network_namespace, view.port)) {
+    view.name = EndpointView::Name::kOfPort;
+    return view;
+  }
+  view.name = EndpointView::Name::kOwn;
+  view.own_name = address.unix_name;
+  return view;
+}
+
 Bytes EncodeEndpoint(const EndpointAddress& address) {
+  const EndpointView view = ViewOf(address);
   WireWriter writer;
   writer.U8(kVersion);
-  writer.U16(address.port);
-  writer.U32(address.network_namespace);
-  writer.U32(address.base);
-  writer.U8(static_cast<uint8_t>(address.unix_name.size()));
-  writer.Raw(AsBytes(address.unix_name));
+  writer.U32(view.network_namespace);
+  writer.U32(view.base);
+  writer.U8(static_cast<uint8_t>(view.name));
+  if (view.name == EndpointView::Name::kOwn) writer.U8(static_cast<uint8_t>(view.own_name.size()));
+  writer.Raw(AsBytes(view.own_name));
+  writer.U16(view.port);
   return writer.Take();
 }
 
-Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, int rank) {
+Result<EndpointView> ReadEndpoint(ByteView payload, const Roster& roster, int rank) {
   WireReader reader(payload);
   const uint8_t version = reader.U8();
   if (reader.ok() && version != kVersion) {
     return Fail(Code::kDisagreement, "{} speaks version {} of the data protocol, this rank version {}",
                 DescribeRank(roster, rank), version, kVersion);
   }
-  EndpointAddress address;
-  address.port = reader.U16();
-  address.network_namespace = reader.U32();
-  address.base = reader.U32();
-  const size_t length = reader.U8();
-  address.unix_name = AsText(reader.Raw(length));
-  if (!reader.ok() || reader.remaining() > 0 || !IsSocketName(address.unix_name)) {
+  EndpointView view;
+  view.network_namespace = reader.U32();
+  view.base = reader.U32();
+  const uint8_t name = reader.U8();
+  view.name = static_cast<EndpointView::Name>(name);
+  if (view.name == EndpointView::Name::kOwn) {
+    const size_t length = reader.U8();
+    view.own_name = AsText(reader.Raw(length));
+  }
+  view.port = reader.U16();
+  if (!reader.ok() || reader.remaining() > 0 || name > static_cast<uint8_t>(EndpointView::Name::kOwn) ||
+      !IsUsual(view)) {
     return Fail(Code::kDisagreement, "{} sent a malformed data endpoint", DescribeRank(roster, rank));
   }
-  return address;
+  return view;
+}
+
+Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, int rank) {
+  MUSTER_TRY(const EndpointView view, ReadEndpoint(payload, roster, rank));
+  return view.Address();
 }
 
 Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpointOptions& options) {
   std::unique_ptr<SocketEndpoint> endpoint(new SocketEndpoint);
   endpoint->bases_ = options.bases;
-  const std::string name = net::UniqueSocketName("data");
-  if (auto opened = net::PrivateSocket::Open(options.bases, name, net::PrivateSocket::Kind::kListener)) {
-    endpoint->address_.unix_name = name;
-    endpoint->address_.base = NumberOfBase(opened->name.directory().base());
-    endpoint->known_.push_back(opened->name.directory());
-    endpoint->unix_.push_back(*std::move(opened));
-  } else {
-    endpoint->why_no_unix_ = opened.error().message;
-    LogDebug("{}; TCP inside this node", opened.error().message);
-  }
+  if (options.tcp) MUSTER_CHECK(endpoint->OpenPort());
+  endpoint->OpenUnix();
   // An unknown base may be another one than that of the other ranks.
-  if (options.tcp || endpoint->address_.base == 0) MUSTER_CHECK(endpoint->OpenPort());
+  if (endpoint->address_.base == 0) MUSTER_CHECK(endpoint->OpenPort());
   endpoint->GuardListeners();
-  endpoint->address_.network_namespace = net::NetworkNamespaceOf(
-      endpoint->unix_.empty() ? endpoint->tcp_.get() : endpoint->unix_.front().fd.get());
+  if (!endpoint->unix_.empty() && !endpoint->tcp_)
+    endpoint->address_.network_namespace = net::NetworkNamespaceOf(endpoint->unix_.front().fd.get());
   return endpoint;
+}
+
+void SocketEndpoint::OpenUnix() {
+  auto opened = OpenUnixByPort();
+  if (!opened)
+    opened =
+        net::PrivateSocket::Open(bases_, net::UniqueSocketName("data"), net::PrivateSocket::Kind::kListener);
+  if (!opened) {
+    why_no_unix_ = opened.error().message;
+    LogDebug("{}; TCP inside this node", why_no_unix_);
+    return;
+  }
+  const net::PrivateDirectory& directory = opened->name.directory();
+  address_.unix_name = opened->name.socket();
+  address_.base = NumberOfBase(directory.base());
+  known_.push_back(directory);
+  unix_.push_back(*std::move(opened));
+}
+
+// Under another base than the first the ranks of this node would look for it in vain: a taken name is another process's,
+// which ended without removing it.
+Result<net::PrivateSocket> SocketEndpoint::OpenUnixByPort() const {
+  if (bases_.empty() || !HasNameOfPort(ViewOf(address_))) return muster::Fail(Code::kSystem, "no port");
+  return net::PrivateSocket::OpenIn(bases_.front(), NameOfPort(address_.network_namespace, address_.port),
+                                    net::PrivateSocket::Kind::kListener);
 }
 
 SocketEndpoint::~SocketEndpoint() {
@@ -111,6 +172,7 @@ Status SocketEndpoint::OpenPort() {
   MUSTER_TRY(tcp_, ListenOnTcp());
   net::AllowSilence(tcp_.get());
   address_.port = net::LocalAddress(tcp_.get()).port();
+  address_.network_namespace = net::NetworkNamespaceOf(tcp_.get());
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/base/bytes.h"
@@ -31,7 +32,7 @@ struct SocketEndpointOptions {
   std::vector<std::string> bases = net::PrivateBases();
 };
 
-// The addresses of one rank; the decoded payload. A value.
+// The addresses of one rank. A value.
 struct EndpointAddress {
   std::string unix_name;           // of a socket in a private directory; empty: none
   uint16_t port = 0;               // TCP, at each of its node's addresses; 0: none
@@ -41,9 +42,25 @@ struct EndpointAddress {
   friend bool operator==(const EndpointAddress&, const EndpointAddress&) = default;
 };
 
+// Few bytes, and those last in which the ranks of a node differ: a roster keeps only what differs from the payload before.
 Bytes EncodeEndpoint(const EndpointAddress& address);
 // Strict: kDisagreement names `rank` of `roster` for anything that EncodeEndpoint does not write.
 Result<EndpointAddress> DecodeEndpoint(ByteView payload, const Roster& roster, int rank);
+
+// A decoded payload that owns nothing: every rank decodes those of all.
+struct EndpointView {
+  enum class Name : uint8_t { kNone, kOfPort, kOwn };
+
+  uint32_t network_namespace = 0;
+  uint32_t base = 0;
+  uint16_t port = 0;
+  Name name = Name::kNone;
+  std::string_view own_name;  // kOwn; valid as long as the payload
+
+  EndpointAddress Address() const;
+};
+Result<EndpointView> ReadEndpoint(ByteView payload, const Roster& roster, int rank);
+EndpointView ViewOf(const EndpointAddress& address);
 
 class SocketEndpoint {
  public:
@@ -87,6 +104,8 @@ class SocketEndpoint {
   SocketEndpoint() = default;
 
   Status OpenPort();
+  void OpenUnix();
+  Result<net::PrivateSocket> OpenUnixByPort() const;
   void GuardListeners() const;
   const net::PrivateDirectory* Known(const std::string& unix_name) const;
   void LookForDirectories();

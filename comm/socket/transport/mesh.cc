@@ -25,35 +25,30 @@ GroupMember MembershipOf(const Group& group, auth::CipherSet ciphers) {
   return {group.rank(), group.roster().size(), group.key(), group.roster().group_id, ciphers};
 }
 
-bool Apart(const EndpointAddress& a, const EndpointAddress& b) {
-  return a.network_namespace != b.network_namespace && a.network_namespace != 0 && b.network_namespace != 0;
-}
-
 // True if the ranks of this node are in more than one network namespace.
-bool NodeIsApart(const Group& group, const std::vector<EndpointAddress>& addresses) {
+bool NodeIsApart(const Group& group, const PeerAddresses& addresses) {
   const Roster& roster = group.roster();
-  const EndpointAddress& own = addresses[static_cast<size_t>(group.rank())];
   return std::ranges::any_of(roster.RanksOn(roster.NodeOf(group.rank())),
-                             [&](int rank) { return Apart(own, addresses[static_cast<size_t>(rank)]); });
+                             [&](int rank) { return addresses.AreApart(group.rank(), rank); });
 }
 
 // The nodes whose ranks have their sockets in several bases: one rank may lack access to another's.
-std::set<int> DividedNodes(const Roster& roster, const std::vector<EndpointAddress>& addresses) {
+std::set<int> DividedNodes(const Roster& roster, const PeerAddresses& addresses) {
   const std::vector<int> nodes = roster.PlacesOfAll().nodes;
   std::vector<std::optional<uint32_t>> base_of_node(roster.nodes.size());
   std::set<int> divided;
   for (size_t rank = 0; rank < nodes.size(); ++rank) {
     std::optional<uint32_t>& base = base_of_node[static_cast<size_t>(nodes[rank])];
-    if (!base) base = addresses[rank].base;
-    if (*base != addresses[rank].base) divided.insert(nodes[rank]);
+    const uint32_t base_of_rank = addresses.BaseOf(static_cast<int>(rank));
+    if (!base) base = base_of_rank;
+    if (*base != base_of_rank) divided.insert(nodes[rank]);
   }
   return divided;
 }
 
 // Every rank of a divided node opens its sockets in all bases before any rank searches them, so that all find
 // the same addresses. Ranks that share no base use a port, which they may not have had before.
-Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, std::vector<EndpointAddress>& addresses,
-                        Duration patience) {
+Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, PeerAddresses& addresses, Duration patience) {
   if (NodeIsApart(group, addresses)) MUSTER_CHECK(endpoint.RequireUnix());
   const std::set<int> divided = DividedNodes(group.roster(), addresses);
   if (divided.empty()) return {};
@@ -61,12 +56,12 @@ Status OpenDividedNodes(Group& group, SocketEndpoint& endpoint, std::vector<Endp
   MUSTER_TRY(const std::vector<Bytes> ports,
              group.KeyedAllGather("data sockets of divided nodes", EncodeFields(endpoint.address().port),
                                   Deadline::After(patience)));
-  for (size_t rank = 0; rank < ports.size(); ++rank) {
+  for (int rank = 0; std::cmp_less(rank, ports.size()); ++rank) {
     // A rank of an older release sends nothing: its port is known.
-    FieldReader reader(ports[rank]);
+    FieldReader reader(ports[static_cast<size_t>(rank)]);
     uint16_t port = 0;
     reader(port);
-    if (reader.Finish("port") && addresses[rank].port == 0) addresses[rank].port = port;
+    if (reader.Finish("port") && addresses.PortOf(rank) == 0) addresses.SetPort(rank, port);
   }
   return {};
 }
@@ -86,7 +81,7 @@ PeerAcceptorOptions Choosy(PeerAcceptorOptions options, std::function<bool(const
 
 }  // namespace
 
-Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
+Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, PeerAddresses addresses,
            const MeshOptions& options, std::unique_ptr<net::EventLoop> loop)
     : group_(group),
       endpoint_(std::move(endpoint)),
@@ -100,8 +95,7 @@ Mesh::Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<E
                 [this](const LinkKey& key, ProvenLink link) { OnArrival(key, std::move(link)); }) {}
 
 Result<std::shared_ptr<Mesh>> Mesh::Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                                           std::vector<EndpointAddress> addresses,
-                                           const MeshOptions& options) {
+                                           PeerAddresses addresses, const MeshOptions& options) {
   MUSTER_TRY(std::unique_ptr<net::EventLoop> loop, net::EventLoop::Create());
   MUSTER_CHECK(OpenDividedNodes(group, *endpoint, addresses, options.connect));
   std::shared_ptr<Mesh> mesh(
@@ -322,9 +316,7 @@ std::unique_ptr<Dial> Mesh::StartDial(const LinkKey& key) {
   return std::make_unique<Dial>(*loop_, self_, key, std::move(stages), options_.connect, gone);
 }
 
-bool Mesh::IsApart(int peer) const {
-  return Apart(addresses_[static_cast<size_t>(peer)], addresses_[static_cast<size_t>(self_.rank)]);
-}
+bool Mesh::IsApart(int peer) const { return addresses_.AreApart(peer, self_.rank); }
 
 // A peer removes its socket when it ends. If this rank's own is missing too, another program has removed both: logind
 // (RemoveIPC), a cleaner of temporary files. In another network namespace a missing socket proves nothing.
@@ -342,7 +334,7 @@ std::string Mesh::WhyNowhere(int peer) const {
 }
 
 DialStages Mesh::StagesTo(int peer) const {
-  const EndpointAddress& address = addresses_[static_cast<size_t>(peer)];
+  const EndpointAddress address = addresses_.Of(peer);
   DialStages stages;
   if (SharesNode(peer) && !address.unix_name.empty()) {
     if (const auto found = endpoint_->Find(address.unix_name)) stages.push_back({*found});
@@ -354,7 +346,7 @@ DialStages Mesh::StagesTo(int peer) const {
 }
 
 std::vector<net::SocketAddress> Mesh::TcpAddressesOf(int peer) const {
-  const uint16_t port = addresses_[static_cast<size_t>(peer)].port;
+  const uint16_t port = addresses_.PortOf(peer);
   if (port == 0) return {};
   const Roster& roster = group_.roster();
   std::vector<std::string> hosts = roster.nodes[static_cast<size_t>(roster.NodeOf(peer))].addresses;

@@ -41,6 +41,7 @@
 #include "comm/socket/transport/endpoint.h"
 #include "comm/socket/transport/inquiry.h"
 #include "comm/socket/transport/peer_acceptor.h"
+#include "comm/socket/transport/peer_addresses.h"
 
 namespace muster::socket {
 
@@ -69,8 +70,7 @@ class Mesh {
  public:
   // Error: kSystem.
   static Result<std::shared_ptr<Mesh>> Create(Group& group, std::unique_ptr<SocketEndpoint> endpoint,
-                                              std::vector<EndpointAddress> addresses,
-                                              const MeshOptions& options);
+                                              PeerAddresses addresses, const MeshOptions& options);
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
   ~Mesh();
@@ -114,7 +114,7 @@ class Mesh {
   void Drop(uint64_t inquiry);
 
  private:
-  Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, std::vector<EndpointAddress> addresses,
+  Mesh(Group& group, std::unique_ptr<SocketEndpoint> endpoint, PeerAddresses addresses,
        const MeshOptions& options, std::unique_ptr<net::EventLoop> loop);
 
   struct Question {
@@ -145,7 +145,7 @@ class Mesh {
 
   Group& group_;
   const std::unique_ptr<SocketEndpoint> endpoint_;
-  const std::vector<EndpointAddress> addresses_;
+  const PeerAddresses addresses_;
   const MeshOptions options_;
   const GroupMember self_;
 

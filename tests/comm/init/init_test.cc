@@ -1,5 +1,6 @@
 #include "comm/init/init.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "comm/base/fields.h"
+#include "comm/rendezvous/messages/compact_roster.h"
 #include "tests/comm/base/log_capture.h"
 #include "tests/comm/nccl/computing_cuda.h"
 #include "tests/comm/nccl/computing_nccl.h"
@@ -158,6 +160,19 @@ TEST(BuildCommunicatorFromRoster, NamesWhoBroughtSomethingElse) {
   ASSERT_FALSE(plane);
   EXPECT_EQ(plane.error().code, Code::kDisagreement);
   EXPECT_EQ(plane.error().message, "rank 1 on gpu01 sent a malformed data endpoint: it ends too early");
+}
+
+TEST(DataPayload, OfAHundredThousandRanksTakesLessThanAMegabyteInARoster) {
+  constexpr int kRanks = 8;
+  Roster roster;
+  for (int node = 0; node < 12500; ++node) roster.nodes.push_back({fmt::format("gpu{:05}", node), {}});
+  for (int rank = 0; rank < 12500 * kRanks; ++rank) {
+    const auto port = static_cast<uint16_t>(32768 + rank * 7919 % 28232);
+    const Bytes endpoint = socket::EncodeEndpoint({fmt::format("data-00000001-{}", port), port, 1, 7});
+    roster.members.push_back(
+        {rank / kRanks, rank % kRanks, 4000 + rank, EncodeFields(endpoint, uint8_t{0}), rank});
+  }
+  EXPECT_LT(rendezvous::EncodeTable(roster).size(), 700'000U);
 }
 
 // The bytes between two ranks on two nodes while rank 0 broadcasts `text`. Either of the two may connect.

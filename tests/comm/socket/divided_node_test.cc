@@ -81,10 +81,11 @@ TEST_F(DividedNodeTest, WithoutADirectoryTheReasonIsNamed) {
   FakeGroupState state(roster);
   FakeGroup group(state, 0);
   auto endpoint = *SocketEndpoint::Open({.tcp = true, .bases = {"/proc/none"}});
-  std::vector<Bytes> payloads;
-  for (uint32_t rank = 0; rank < 2; ++rank) payloads.push_back(EncodeEndpoint({"name", 1, 100 + rank}));
+  PeerAddresses addresses(2);
+  addresses.Set(0, ViewOf({"name", 1, 100}));
+  addresses.Set(1, ViewOf({"name", 1, 101}));
   const auto communicator =
-      MakeSocketCommunicator(group, std::move(endpoint), ViewsOf(payloads), TestOptions());
+      MakeSocketCommunicator(group, std::move(endpoint), std::move(addresses), TestOptions());
   ASSERT_FALSE(communicator);
   EXPECT_EQ(communicator.error().message,
             "the ranks of this node are in different network namespaces, and cannot meet: no directory "

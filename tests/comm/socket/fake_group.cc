@@ -127,7 +127,7 @@ FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const T
                      const std::vector<std::vector<std::string>>& bases)
     : state_(roster) {
   std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
-  std::vector<Bytes> payloads;
+  PeerAddresses addresses(static_cast<size_t>(size()));
   for (int rank = 0; rank < size(); ++rank) {
     auto endpoint = bases.empty() ? SocketEndpoint::Open()
                                   : SocketEndpoint::Open({.tcp = roster.nodes.size() > 1,
@@ -136,14 +136,14 @@ FakeWorld::FakeWorld(const Roster& roster, const SocketOptions& options, const T
     addresses_.push_back((*endpoint)->address());
     EndpointAddress brought = addresses_.back();
     if (tamper) tamper(rank, brought);
-    payloads.push_back(EncodeEndpoint(brought));
+    EXPECT_TRUE(addresses.Read(roster, rank, EncodeEndpoint(brought)));
     endpoints.push_back(*std::move(endpoint));
     groups_.push_back(std::make_unique<FakeGroup>(state_, rank));
   }
   communicators_.resize(endpoints.size());
   const auto make = [&](size_t rank) {
     auto communicator =
-        MakeSocketCommunicator(*groups_[rank], std::move(endpoints[rank]), ViewsOf(payloads), options);
+        MakeSocketCommunicator(*groups_[rank], std::move(endpoints[rank]), addresses, options);
     EXPECT_TRUE(communicator) << communicator.error().message;
     if (communicator) communicators_[rank] = *std::move(communicator);
   };

@@ -14,12 +14,13 @@ struct FakeMeshes {
                       const MeshOptions& mesh = {}, const FakeWorld::Tamper& tamper = {})
       : state(MakeRoster(node_of_rank)) {
     std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
-    std::vector<EndpointAddress> addresses;
+    PeerAddresses addresses(node_of_rank.size());
     for (int rank = 0; rank < state.roster().size(); ++rank) {
       groups.push_back(std::make_unique<FakeGroup>(state, rank));
       endpoints.push_back(*SocketEndpoint::Open(options));
-      addresses.push_back(endpoints.back()->address());
-      if (tamper) tamper(rank, addresses.back());
+      EndpointAddress address = endpoints.back()->address();
+      if (tamper) tamper(rank, address);
+      addresses.Set(rank, ViewOf(address));
     }
     for (size_t rank = 0; rank < groups.size(); ++rank) {
       meshes.push_back(*Mesh::Create(*groups[rank], std::move(endpoints[rank]), addresses, mesh));

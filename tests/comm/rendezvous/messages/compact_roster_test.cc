@@ -35,6 +35,12 @@ void ExpectReadsBack(const Roster& roster) {
   Roster again;
   ASSERT_TRUE(DecodeTable(EncodeTable(roster), again));
   EXPECT_TRUE(again == roster);
+  std::vector<int> seen(roster.members.size());
+  again.ForEachPayload([&](int rank, ByteView payload) {
+    ++seen[static_cast<size_t>(rank)];
+    EXPECT_TRUE(std::ranges::equal(payload, roster.PayloadOf(rank))) << rank;
+  });
+  EXPECT_THAT(seen, testing::Each(1));
 }
 
 TEST(CompactRoster, ReadsBack) {

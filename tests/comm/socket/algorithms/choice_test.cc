@@ -111,10 +111,11 @@ TEST(Forced, IsCheckedWhenACommunicatorIsMade) {
   FakeGroupState state(MakeRoster({0}));
   FakeGroup group(state, 0);
   auto endpoint = *SocketEndpoint::Open();
-  const std::vector<Bytes> payloads = {endpoint->payload()};
+  PeerAddresses addresses(1);
+  addresses.Set(0, ViewOf(endpoint->address()));
   SocketOptions options = TestOptions();
   options.algorithms = {{Operation::kBarrier, Algorithm::kChain}};
-  const auto communicator = MakeSocketCommunicator(group, std::move(endpoint), ViewsOf(payloads), options);
+  const auto communicator = MakeSocketCommunicator(group, std::move(endpoint), std::move(addresses), options);
   ASSERT_FALSE(communicator);
   EXPECT_EQ(communicator.error(), (Error{Code::kUsage, "Barrier has no algorithm chain",
                                          "one of: shared-memory, shared-memory-tree, recursive-doubling, "

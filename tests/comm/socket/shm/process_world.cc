@@ -108,10 +108,12 @@ std::unique_ptr<SocketEndpoint> ProcessWorld::OpenEndpoint(int rank) {
 void ProcessWorld::RunRank(int rank, const SocketOptions& options, const Body& body) {
   SharedGroup group(roster_, rank, failed_.get(), *shared_);
   auto mine = OpenEndpoint(rank);
-  std::vector<ByteView> payloads;
-  for (size_t i = 0; i < static_cast<size_t>(size()); ++i)
-    payloads.emplace_back(shared_->payloads.at(i).data(), shared_->payload_sizes.at(i));
-  auto world = MakeSocketCommunicator(group, std::move(mine), payloads, options);
+  PeerAddresses addresses(static_cast<size_t>(size()));
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const ByteView payload(shared_->payloads.at(i).data(), shared_->payload_sizes.at(i));
+    EXPECT_TRUE(addresses.Read(roster_, static_cast<int>(i), payload));
+  }
+  auto world = MakeSocketCommunicator(group, std::move(mine), std::move(addresses), options);
   Text& result = shared_->results.at(static_cast<size_t>(rank));
   Store(result, world ? body(**world) : world.error().message);
   world->reset();

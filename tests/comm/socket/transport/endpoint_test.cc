@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "comm/net/private_directory.h"
 #include "comm/net/socket.h"
@@ -17,10 +18,18 @@ TEST(Endpoint, IsWrittenAndReadBack) {
   const EndpointAddress address{"data-1f", 40001, 0xf0000098, 7};
   const Bytes payload = EncodeEndpoint(address);
   EXPECT_EQ(payload,
-            (Bytes{3, 0x41, 0x9c, 0x98, 0, 0, 0xf0, 7, 0, 0, 0, 7, 'd', 'a', 't', 'a', '-', '1', 'f'}));
-  const auto decoded = DecodeEndpoint(payload, TwoNodes(), 1);
-  ASSERT_TRUE(decoded);
-  EXPECT_EQ(*decoded, address);
+            (Bytes{4, 0x98, 0, 0, 0xf0, 7, 0, 0, 0, 2, 7, 'd', 'a', 't', 'a', '-', '1', 'f', 0x41, 0x9c}));
+  EXPECT_EQ(DecodeEndpoint(payload, TwoNodes(), 1), address);
+}
+
+TEST(Endpoint, ANameThatThePortHasTakesNoBytes) {
+  const EndpointAddress address{"data-f0000098-40001", 40001, 0xf0000098, 7};
+  const Bytes payload = EncodeEndpoint(address);
+  EXPECT_EQ(payload, (Bytes{4, 0x98, 0, 0, 0xf0, 7, 0, 0, 0, 1, 0x41, 0x9c}));
+  EXPECT_EQ(DecodeEndpoint(payload, TwoNodes(), 1), address);
+  const EndpointAddress none{"", 40001, 0xf0000098, 0};
+  EXPECT_EQ(EncodeEndpoint(none), (Bytes{4, 0x98, 0, 0, 0xf0, 0, 0, 0, 0, 0, 0x41, 0x9c}));
+  EXPECT_EQ(DecodeEndpoint(EncodeEndpoint(none), TwoNodes(), 1), none);
 }
 
 TEST(Endpoint, RefusesEverythingElse) {
@@ -28,22 +37,29 @@ TEST(Endpoint, RefusesEverythingElse) {
   Bytes longer = good;
   longer.push_back(0);
   Bytes wrong_length = good;
-  wrong_length[11] = 200;
+  wrong_length[10] = 200;
+  Bytes unknown_kind = EncodeEndpoint({"", 40001, 7, 7});
+  unknown_kind[9] = 3;
+  Bytes of_no_port = EncodeEndpoint({"", 0, 7, 7});
+  of_no_port[9] = 1;
+  const Bytes in_full = {4,   7,   0,   0,   0,   7,   0,   0,   0,   2,   15,  'd', 'a', 't',
+                         'a', '-', '0', '0', '0', '0', '0', '0', '0', '7', '-', '9', 9,   0};
+  const Bytes empty_name = {4, 7, 0, 0, 0, 7, 0, 0, 0, 2, 0, 9, 0};
   // A name, never a path.
   const Bytes path = EncodeEndpoint({"../../etc/x", 40001, 7, 7});
   const Bytes dots = EncodeEndpoint({"..", 40001, 7, 7});
   const Bytes long_name = EncodeEndpoint({std::string(33, 'x'), 40001, 7, 7});
-  for (const Bytes& bad :
-       {Bytes(), Bytes(good.begin(), good.end() - 1), longer, wrong_length, path, dots, long_name}) {
+  for (const Bytes& bad : {Bytes(), Bytes(good.begin(), good.end() - 1), longer, wrong_length, path, dots,
+                           long_name, unknown_kind, of_no_port, in_full, empty_name}) {
     const auto decoded = DecodeEndpoint(bad, TwoNodes(), 1);
     ASSERT_FALSE(decoded);
     EXPECT_EQ(decoded.error().code, Code::kDisagreement);
     EXPECT_EQ(decoded.error().message, "rank 1 on gpu02 sent a malformed data endpoint");
   }
   Bytes newer = good;
-  newer[0] = 4;
+  newer[0] = 5;
   EXPECT_EQ(DecodeEndpoint(newer, TwoNodes(), 1).error().message,
-            "rank 1 on gpu02 speaks version 4 of the data protocol, this rank version 3");
+            "rank 1 on gpu02 speaks version 5 of the data protocol, this rank version 4");
 }
 
 TEST(SocketEndpoint, ListensOnBothFamiliesAndInADirectoryOfItsOwn) {
@@ -62,6 +78,19 @@ TEST(SocketEndpoint, ListensOnBothFamiliesAndInADirectoryOfItsOwn) {
     EXPECT_EQ(DecodeEndpoint((*endpoint)->payload(), TwoNodes(), 1), address);
   }
   EXPECT_TRUE(std::filesystem::is_empty(base.path));
+}
+
+TEST(SocketEndpoint, HasTheNameOfItsPortInTheFirstBaseOnly) {
+  const net::TestBase base;
+  const auto first = SocketEndpoint::Open({.tcp = true, .bases = {base.path}});
+  const auto second = SocketEndpoint::Open({.tcp = true, .bases = {"/proc", base.path}});
+  const auto no_port = SocketEndpoint::Open({.tcp = false, .bases = {base.path}});
+  ASSERT_TRUE(first && second && no_port);
+  EXPECT_EQ(ViewOf((*first)->address()).name, EndpointView::Name::kOfPort);
+  EXPECT_EQ(ViewOf((*second)->address()).name, EndpointView::Name::kOwn);
+  EXPECT_EQ(ViewOf((*no_port)->address()).name, EndpointView::Name::kOwn);
+  for (const auto& endpoint : {std::cref(first), std::cref(second), std::cref(no_port)})
+    EXPECT_TRUE((*first)->Find((*endpoint.get())->address().unix_name));
 }
 
 TEST(SocketEndpoint, FindsItsPeersInWhateverDirectoryTheyAre) {
