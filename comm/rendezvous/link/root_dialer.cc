@@ -90,8 +90,7 @@ void RootDialer::Stop() {
 
 void RootDialer::AddCandidates(const std::vector<net::SocketAddress>& candidates) {
   for (const net::SocketAddress& candidate : candidates) {
-    const bool known = std::ranges::any_of(attempts_, [&](const auto& a) { return a->address == candidate; });
-    if (known) continue;
+    if (!known_.insert(candidate.ToString()).second) continue;
     ++candidates_;
     AddAttempt(candidate, std::make_shared<RetryBudget>(params_.leaders));
   }

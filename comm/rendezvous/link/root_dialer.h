@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,7 @@ class RootDialer {
   OnLink on_link_;
   OnRejected on_rejected_;
   size_t candidates_ = 0;
+  std::set<std::string> known_;                     // the addresses of attempts_: one search has thousands
   std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each candidate, more for one that closes slowly
   std::vector<std::unique_ptr<Attempt>> swept_;     // of further addresses; reused
   Further further_;
