@@ -126,7 +126,7 @@ void Root::Open() {
 
 void Root::OnOpened(Result<JournalWriter::Opened> opened) {
   if (state_ != State::kOpening) return;
-  if (!opened) return GiveUp(opened.error());
+  if (!opened) return LoseJournal(opened.error());
   for (const std::string& note : opened->notes) LogWarning("{}", note);
   journal_ = std::move(opened->writer);
   for (const JournalWriter::Resumed& one : opened->resumed) {
@@ -215,7 +215,7 @@ void Root::Answered(uint64_t bytes) {
 }
 
 void Root::OnDurable(std::optional<int> notify, const Status& status) {
-  if (!status) return GiveUp(status.error());
+  if (!status) return LoseJournal(status.error());
   const auto rank = notify ? ranks_.find(*notify) : ranks_.end();
   if (rank == ranks_.end()) return;
   ++rank->second.durable;
@@ -413,7 +413,7 @@ void Root::CheckOver() {
   params_.worker.Run([closed, journal = journal_] { *closed = journal->Close(); },
                      [this, closed, alive = std::weak_ptr(alive_)] {
                        if (alive.expired()) return;
-                       if (!*closed) return GiveUp(closed->error());
+                       if (!*closed) return LoseJournal(closed->error());
                        if (!first_->options.quiet) log_.End(ledger_->items().progress(), *ended_);
                        state_ = State::kOver;
                        // Rank 0 may join later. A rank that leaves from now on has the results.
@@ -476,7 +476,7 @@ void Root::OnRead(int rank, const ReadRecords& read) {
       },
       [this, rank, answer, failed, alive = std::weak_ptr(alive_)] {
         if (alive.expired()) return;
-        if (!*failed) return Send(rank, Refused{failed->error()});
+        if (!*failed) return Send(rank, Refused{OfRoot(failed->error())});
         Send(rank, *answer);
       });
 }

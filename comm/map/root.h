@@ -38,6 +38,7 @@ class Root {
     std::function<void(const Error& error)> on_stopped;
     std::function<void()> on_over;  // before the ranks receive this, or that the map has failed
     std::function<void()> on_done;  // every rank is done with this map, or lost; may not destroy the Root
+    int root_rank = 0;
   };
 
   explicit Root(Params params);
@@ -89,6 +90,13 @@ class Root {
   void OnTick();
   void NoticeSuspension();
   void GiveUp(const Error& error);
+  void LoseJournal(const Error& error) { GiveUp(OfRoot(error)); }
+  // An error of the operating system is one of the root's node, and all ranks report it.
+  Error OfRoot(Error error) const {
+    if (error.code == Code::kSystem)
+      error.message = fmt::format("{}: {}", DescribeRank(params_.roster, params_.root_rank), error.message);
+    return error;
+  }
   void CheckAbandoned();
   bool AllAreDone() const;
   void CheckDone();

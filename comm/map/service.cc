@@ -29,12 +29,13 @@ Root& Service::Find(uint32_t map) {
   const auto on_stopped = [this](const Error& error) {
     if (!at_work_) params_.fail(error);
   };
-  Root& root = *maps_
-                    .emplace(map, std::make_unique<Root>(Root::Params{
-                                      params_.loop, worker_, params_.roster, map, params_.owner,
-                                      params_.silent_after, params_.send, params_.fail, on_stopped,
-                                      [this] { CheckAtWork(); }, [this, map] { Remove(map); }}))
-                    .first->second;
+  Root& root =
+      *maps_
+           .emplace(map, std::make_unique<Root>(Root::Params{
+                             params_.loop, worker_, params_.roster, map, params_.owner, params_.silent_after,
+                             params_.send, params_.fail, on_stopped, [this] { CheckAtWork(); },
+                             [this, map] { Remove(map); }, params_.root_rank}))
+           .first->second;
   root.SetLatest(latest_);
   for (const int rank : gone_) root.Lose(rank, "");
   CheckAtWork();

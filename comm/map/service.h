@@ -27,6 +27,7 @@ class Service {
     std::function<void(bool)> tolerate = [](bool) {};
     // No rank is left that works on a map which is not over.
     std::function<void(const Error& error)> fail = [](const Error&) {};
+    int root_rank = 0;
   };
 
   explicit Service(Params params);

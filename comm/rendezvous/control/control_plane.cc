@@ -69,7 +69,8 @@ ControlPlane::ControlPlane(net::EventLoop& loop, Joined joined, std::vector<int>
              events_.on_map_message,
              [this](const std::vector<int>& ranks) { exchanges_.Lose(ranks); },
              [this](const Failure& failure) { failures_.Fail(failure); },
-             events_.on_maps_over}),
+             events_.on_maps_over,
+             group_.root_rank}),
       job_clock_(links_, [this](Deadline latest) {
         maps_.SetLatest(latest);
         events_.on_job_end(latest);

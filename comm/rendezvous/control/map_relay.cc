@@ -15,7 +15,8 @@ map::Service& MapRelay::TheService() {
         // The work of programs: the group may start again.
         [this](const Error& error) {
           params_.fail({error, -1, ExitStatus(error.code), ""});
-        }});
+        },
+        params_.root_rank});
     service_->SetLatest(latest_);
     for (const int rank : params_.leaves.left()) service_->Lose(rank, "");
   }

@@ -32,6 +32,7 @@ class MapRelay {
     std::function<void(const Failure& failure)> fail;            // at the root
     // The last moment in which the end of a rank is no failure.
     std::function<void()> on_over = [] {};
+    int root_rank = 0;
   };
 
   explicit MapRelay(Params params) : params_(std::move(params)) {}
