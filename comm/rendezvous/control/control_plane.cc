@@ -173,6 +173,7 @@ void ControlPlane::OnUpstreamRetired() {
   LogEvent(LogLevel::kWarning, "retired", {},
            "the group's control plane has ended; the end of a rank is not detected from now on");
   DropUpstream();
+  maps_.LoseRoot();
   leaving_.CheckReleased();
 }
 

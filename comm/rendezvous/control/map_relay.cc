@@ -1,6 +1,7 @@
 #include "comm/rendezvous/control/map_relay.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/map/messages.h"
 #include "comm/rendezvous/liveness/loss.h"
@@ -25,15 +26,26 @@ map::Service& MapRelay::TheService() {
 
 void MapRelay::SendToRoot(int rank, ByteView message) {
   if (params_.links.is_root()) return TheService().Receive(rank, message);
-  if (params_.links.SendUp(Encode(RankMessage{rank, message}, ControlType::kToRoot))) return;
+  const bool sent = params_.links.SendUp(Encode(RankMessage{rank, message}, ControlType::kToRoot));
+  const auto heading = map::HeadingOf(message);
+  if (!heading) return;
   // Else the rank would wait for an answer. In a failed group it has the failure before this.
-  if (const auto heading = map::HeadingOf(message)) {
-    SendToRank(rank,
-               map::Encode(heading->map,
-                           map::Refused{{Code::kPeerLost,
-                                         "the group's control plane has ended, and no map can begin or go on",
-                                         "leave the group on all ranks after their last map"}}));
-  }
+  if (!sent) return Refuse(rank, heading->map);
+  if (heading->type == map::MessageType::kJoin) joined_.emplace(rank, heading->map);
+  if (heading->type == map::MessageType::kLeave) joined_.erase({rank, heading->map});
+}
+
+void MapRelay::Refuse(int rank, uint32_t map) {
+  SendToRank(
+      rank,
+      map::Encode(map, map::Refused{{Code::kPeerLost,
+                                     "the group's control plane has ended, and no map can begin or go on",
+                                     "leave the group on all ranks after their last map"}}));
+}
+
+// A request that was on its way has no answer.
+void MapRelay::LoseRoot() {
+  for (const auto& [rank, map] : std::exchange(joined_, {})) Refuse(rank, map);
 }
 
 void MapRelay::SendToRank(int rank, ByteView message) {
@@ -81,6 +93,7 @@ void MapRelay::Lose(const RanksLost& lost) {
 }
 
 void MapRelay::Leave(const std::set<int>& ranks) {
+  std::erase_if(joined_, [&](const auto& one) { return ranks.contains(one.first); });
   if (!service_) return;
   for (const int rank : ranks) service_->Lose(rank, "");
 }

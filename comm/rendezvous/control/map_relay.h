@@ -9,6 +9,8 @@
 
 #include <functional>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "comm/map/service.h"
@@ -44,6 +46,9 @@ class MapRelay {
   void ReceiveFromParent(ByteView frame);
   void ReceiveFromChild(Source source, ByteView frame);
 
+  // The root has retired: no map can begin or go on.
+  void LoseRoot();
+
   // A map runs: call Lose instead of reporting a failure.
   bool tolerates() const { return tolerates_; }
   void Lose(const RanksLost& lost);
@@ -63,11 +68,14 @@ class MapRelay {
 
  private:
   void SendToRank(int rank, ByteView message);
+  void Refuse(int rank, uint32_t map);
   void Tolerate(bool on);
   map::Service& TheService();
 
   const Params params_;
   bool tolerates_ = false;
+  // Ranks of this process and below, and their maps; not at the root.
+  std::set<std::pair<int, uint32_t>> joined_;
   std::unique_ptr<map::Service> service_;  // at the root
   Deadline latest_ = Deadline::Never();
 };

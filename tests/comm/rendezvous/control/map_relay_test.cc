@@ -154,6 +154,33 @@ TEST_F(MapRelayTest, ARootThatRetiresLeavesNoRankWaitingForAMap) {
   }
 }
 
+// The root has these requests in its sockets, and reads none of them.
+TEST_F(MapRelayTest, RequestsThatAreUnderWayWhenTheRootRetiresAreRefused) {
+  for (const size_t i : {1U, 2U, 3U, 4U}) Send(i, map::Encode(0, map::Join{{10, {}, {}, "test"}, {}}));
+  rank(0).plane().leaving().Leave();
+  rank(0).plane().leaving().Retire();
+  group->Kill(0);
+  for (const size_t i : {1U, 2U, 3U, 4U}) {
+    EXPECT_TRUE(loop.Until([&] { return Received(i, MessageType::kRefused); })) << i;
+    const auto refused = map::Decode<map::Refused>(rank(i).map_messages.front().second);
+    ASSERT_TRUE(refused) << i;
+    EXPECT_EQ(refused->error.code, Code::kPeerLost);
+    EXPECT_EQ(refused->error.message, "the group's control plane has ended, and no map can begin or go on");
+  }
+  EXPECT_TRUE(NobodyFailed());
+}
+
+TEST_F(MapRelayTest, ARankThatHasLeftItsMapIsNotRefused) {
+  for (size_t i = 0; i < 5; ++i) Join(i, 0);
+  for (const size_t i : {0U, 1U, 2U, 4U}) Send(i, map::EncodeBare(MessageType::kLeave, 0));
+  ASSERT_TRUE(AllTolerate(false));
+  rank(0).plane().leaving().Leave();
+  rank(0).plane().leaving().Retire();
+  group->Kill(0);
+  EXPECT_TRUE(loop.Until([&] { return Received(3, MessageType::kRefused); }));
+  for (const size_t i : {1U, 2U, 4U}) EXPECT_FALSE(Received(i, MessageType::kRefused)) << i;
+}
+
 TEST_F(MapRelayTest, ALossAfterTheMapIsAFailure) {
   for (size_t i = 0; i < 5; ++i) Join(i, 0);
   for (size_t i = 0; i < 5; ++i) Send(i, map::EncodeBare(MessageType::kLeave, 0));
