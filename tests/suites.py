@@ -45,6 +45,7 @@ LONG = [
     Suite("unit-tsan", ["tests/unit", "--config=tsan"]),
     Suite("fuzz", ["tests/fuzz/run"]),
     Suite("simulation-mutations", ["tests/simulation/run", "--mutations"]),
+    Suite("simulation-long", ["tests/simulation/run", "--long"]),
     Suite("tidy", ["tests/lint", "--tidy"]),
     Suite("odr", ["tests/lint", "--odr"]),
     Suite("release", ["tests/release/run"]),

@@ -1,6 +1,7 @@
 #include "tests/simulation/machine/fiber.h"
 
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -41,21 +42,31 @@ Fiber::Fiber(Process& process, std::function<void()> body, std::function<void()>
       body_(std::move(body)),
       on_end_(std::move(on_end)),
       stack_(TakeStack()),
-      account_(&process.account) {
-  getcontext(&own_);
-  own_.uc_stack.ss_sp = stack_;
-  own_.uc_stack.ss_size = kStackBytes;
-  own_.uc_link = nullptr;
-  const auto self = reinterpret_cast<uintptr_t>(this);
-  // makecontext(3) hands over integers.
-  makecontext(&own_, reinterpret_cast<void (*)()>(&Fiber::Start), 2, static_cast<unsigned>(self >> 32),
-              static_cast<unsigned>(self));
-}
+      account_(&process.account) {}
 
 Fiber::~Fiber() { GiveUpStack(); }
 
 void Fiber::GiveUpStack() {
   if (stack_ != nullptr) FreeStacks().push_back(std::exchange(stack_, nullptr));
+}
+
+void Fiber::JumpTo(Registers& registers) { __builtin_longjmp(registers.data(), 1); }
+
+// Does not return. Later switches are jumps: swapcontext(3) makes a system call for the mask of signals, which is one for all. The
+// checks of longjmp(3) know one stack only.
+void Fiber::Begin() {
+  begun_ = true;
+  ucontext_t context{};
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack_;
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  const auto self = reinterpret_cast<uintptr_t>(this);
+  // makecontext(3) hands over integers.
+  makecontext(&context, reinterpret_cast<void (*)()>(&Fiber::Start), 2, static_cast<unsigned>(self >> 32),
+              static_cast<unsigned>(self));
+  setcontext(&context);
+  abort();
 }
 
 void Fiber::Start(unsigned high, unsigned low) {
@@ -70,11 +81,16 @@ void Fiber::Start(unsigned high, unsigned low) {
 void Fiber::SwitchTo() {
   Account* const before = std::exchange(TheAccount(), account_);
   const int error = std::exchange(errno, error_number);
-  swapcontext(&scheduler_, &own_);
+  if (__builtin_setjmp(scheduler_.data()) == 0) {
+    if (!begun_) Begin();
+    JumpTo(own_);
+  }
   error_number = std::exchange(errno, error);
   account_ = std::exchange(TheAccount(), before);
 }
 
-void Fiber::SwitchBack() { swapcontext(&own_, &scheduler_); }
+void Fiber::SwitchBack() {
+  if (__builtin_setjmp(own_.data()) == 0) JumpTo(scheduler_);
+}
 
 }  // namespace muster::simulation

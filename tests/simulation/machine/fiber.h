@@ -1,8 +1,7 @@
 // A thread of a simulated process: a stack of its own, on the one thread of the simulation.
 #pragma once
 
-#include <ucontext.h>
-
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,15 +40,19 @@ class Fiber {
   int statics = 0;  // local ones that it initialises
 
  private:
+  using Registers = std::array<void*, 5>;  // of __builtin_setjmp
+  [[noreturn, gnu::noinline]] static void JumpTo(Registers& registers);
   static void Start(unsigned high, unsigned low);
+  void Begin();
 
   Process& process_;
   std::function<void()> body_;
   std::function<void()> on_end_;
   void* stack_;
   Account* account_;
-  ucontext_t own_{};
-  ucontext_t scheduler_{};
+  bool begun_ = false;
+  Registers own_{};
+  Registers scheduler_{};
 };
 
 }  // namespace muster::simulation

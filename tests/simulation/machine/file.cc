@@ -15,32 +15,40 @@ void File::Changed() {
 
 void File::CloseNow() {
   if (std::exchange(closed_, true)) return;
-  for (const Watcher& watcher : std::exchange(watchers_, {})) watcher.epoll->registrations_.erase(watcher.fd);
+  for (const Watcher& watcher : std::exchange(watchers_, {}))
+    watcher.epoll->registrations_[static_cast<size_t>(watcher.fd)] = {};
   OnClose();
 }
 
+Epoll::Registration* Epoll::FindRegistration(int fd) {
+  const auto at = static_cast<size_t>(fd);
+  return at < registrations_.size() && registrations_[at].file != nullptr ? &registrations_[at] : nullptr;
+}
+
 int Epoll::Control(int operation, int fd, File* file, const epoll_event* event) {
-  const auto found = registrations_.find(fd);
+  Registration* found = FindRegistration(fd);
   if (operation == EPOLL_CTL_DEL || operation == EPOLL_CTL_MOD) {
-    if (found == registrations_.end()) {
+    if (found == nullptr) {
       errno = ENOENT;
       return -1;
     }
     if (operation == EPOLL_CTL_DEL) {
       std::erase_if(file->watchers_, [&](const Watcher& one) { return one.epoll == this && one.fd == fd; });
-      registrations_.erase(found);
+      *found = {};
       return 0;
     }
-    found->second.event = *event;
+    found->event = *event;
   } else {
-    if (found != registrations_.end()) {
+    if (found != nullptr) {
       errno = EEXIST;
       return -1;
     }
-    registrations_.emplace(fd, Registration{file, *event});
+    if (std::cmp_greater_equal(fd, registrations_.size())) registrations_.resize(static_cast<size_t>(fd) + 1);
+    found = &registrations_[static_cast<size_t>(fd)];
+    *found = {file, *event};
     file->watchers_.push_back({this, fd});
   }
-  if (Of(registrations_.at(fd)) != 0) Enqueue(fd);
+  if (Of(*found) != 0) Enqueue(fd);
   return 0;
 }
 
@@ -49,8 +57,7 @@ uint32_t Epoll::Of(const Registration& registration) {
 }
 
 void Epoll::Enqueue(int fd) {
-  Registration& registration = registrations_.at(fd);
-  if (std::exchange(registration.queued, true)) return;
+  if (std::exchange(registrations_[static_cast<size_t>(fd)].queued, true)) return;
   queue_.push_back(fd);
   if (waiter != nullptr) world.Wake(*waiter);
   Changed();
@@ -61,13 +68,13 @@ int Epoll::Collect(epoll_event* events, int most) {
   for (size_t left = queue_.size(); left > 0 && count < most; --left) {
     const int fd = queue_.front();
     queue_.pop_front();
-    const auto found = registrations_.find(fd);
+    Registration* const found = FindRegistration(fd);
     // A later registration of the same number has its own place in the queue.
-    if (found == registrations_.end() || !found->second.queued) continue;
-    const uint32_t ready = Of(found->second);
-    found->second.queued = ready != 0;
+    if (found == nullptr || !found->queued) continue;
+    const uint32_t ready = Of(*found);
+    found->queued = ready != 0;
     if (ready == 0) continue;
-    events[count] = found->second.event;
+    events[count] = found->event;
     events[count++].events = ready;
     queue_.push_back(fd);
   }
@@ -76,14 +83,15 @@ int Epoll::Collect(epoll_event* events, int most) {
 
 uint32_t Epoll::Ready() {
   const bool any = std::ranges::any_of(queue_, [this](int fd) {
-    const auto found = registrations_.find(fd);
-    return found != registrations_.end() && Of(found->second) != 0;
+    const Registration* const found = FindRegistration(fd);
+    return found != nullptr && Of(*found) != 0;
   });
   return any ? EPOLLIN : 0U;
 }
 
 void Epoll::OnClose() {
-  for (const auto& [fd, registration] : registrations_) {
+  for (const Registration& registration : registrations_) {
+    if (registration.file == nullptr) continue;
     std::erase_if(registration.file->watchers_, [this](const Watcher& one) { return one.epoll == this; });
   }
   registrations_.clear();

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <vector>
 
 #include "tests/simulation/machine/process.h"
@@ -61,14 +60,15 @@ class Epoll : public File {
  private:
   friend class File;
   struct Registration {
-    File* file;
-    epoll_event event;
+    File* file = nullptr;  // null: none
+    epoll_event event{};
     bool queued = false;
   };
+  Registration* FindRegistration(int fd);
   static uint32_t Of(const Registration& registration);
   void OnClose() override;
 
-  std::map<int, Registration> registrations_;
+  std::vector<Registration> registrations_;  // by descriptor
   std::deque<int> queue_;
 };
 
@@ -83,13 +83,13 @@ class EventCounter : public File {
 // pidfd_open(2).
 class EndWatch : public File {
  public:
-  EndWatch(World& w, Process& of) : File(w), process(of) { process.end_watches.insert(this); }
+  EndWatch(World& w, Process& of) : File(w), process(of) { process.end_watches.push_back(this); }
   uint32_t Ready() override { return process.state == Process::State::kEnded ? EPOLLIN : 0U; }
 
   Process& process;
 
  private:
-  void OnClose() override { process.end_watches.erase(this); }
+  void OnClose() override { std::erase(process.end_watches, this); }
 };
 
 }  // namespace muster::simulation

@@ -14,6 +14,9 @@ struct Account {
 // Of the process that runs; null: the simulation's own.
 Account*& TheAccount();
 
+// In the child of a fork: from here on the addresses of small allocations do not depend on what its parent has allocated.
+void BeginWithFreshMemory();
+
 // Allocations meanwhile belong to the simulation, as a kernel's memory does.
 class KernelMemory {
  public:

@@ -85,7 +85,7 @@ class Process {
   uint64_t most_descriptors = UINT64_MAX;  // beside its limit
   std::string log;                         // its standard error
   Account account;
-  std::set<File*> end_watches;  // pidfds
+  std::vector<File*> end_watches;  // pidfds
   std::function<void()> on_end = [] {};
   std::map<std::string, std::string> bound_names;  // by path: the directory
 

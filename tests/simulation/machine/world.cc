@@ -69,8 +69,16 @@ Process& World::AddProcess(Node& node, uid_t uid, std::string name) {
 }
 
 void World::At(Time when, std::function<void()> what) {
-  events_.push_back({std::max(when, now()), next_event_++, std::move(what)});
-  std::ranges::push_heap(events_, Later);
+  size_t action = actions_.size();
+  if (free_actions_.empty()) {
+    actions_.push_back(std::move(what));
+  } else {
+    action = free_actions_.back();
+    free_actions_.pop_back();
+    actions_[action] = std::move(what);
+  }
+  events_.push_back({std::max(when, now()), next_event_++, action});
+  std::ranges::push_heap(events_, [](const Event& a, const Event& b) { return Later(a, b); });
 }
 
 bool World::Run(Time until, uint64_t most_events, const std::function<bool()>& done) {
@@ -80,12 +88,14 @@ bool World::Run(Time until, uint64_t most_events, const std::function<bool()>& d
       return true;
     }
     if (count_ >= most_events) return false;
-    std::ranges::pop_heap(events_, Later);
-    const Event event = std::move(events_.back());
+    std::ranges::pop_heap(events_, [](const Event& a, const Event& b) { return Later(a, b); });
+    const Event event = events_.back();
     events_.pop_back();
     now_ = event.at;
     ++count_;
-    event.what();
+    const std::function<void()> what = std::move(actions_[event.action]);
+    free_actions_.push_back(event.action);
+    what();
   }
   return true;
 }
@@ -159,10 +169,11 @@ bool World::Block(Time deadline) {
   fiber.timed_out = false;
   const uint64_t wait = ++fiber.wait;
   if (deadline != kNever) {
-    At(deadline, [this, &fiber, wait] {
+    // More than two words would be allocated.
+    At(deadline, [&fiber, wait] {
       if (!fiber.waiting || fiber.scheduled || fiber.wait != wait) return;
       fiber.timed_out = true;
-      Wake(fiber);
+      fiber.process().world.Wake(fiber);
     });
   }
   fiber.SwitchBack();

@@ -27,6 +27,7 @@ struct Machines {
   size_t socket_buffer = size_t{256} << 10;
   double short_transfers = 0;      // of reads and writes
   bool unreachable_hosts = false;  // a node that is off is an error after 3 s, as in its own network
+  bool real_key_agreement = true;  // X25519; else a cheap one (system_calls/key_agreement.cc)
   // For figures instead of faults, and not the same twice: a process's computations take the time that they
   // take here, each system call takes `call` more, a process has one processor, and all traffic of a node
   // shares one wire.
@@ -94,10 +95,11 @@ class World {
   std::shared_ptr<Inode> shared;  // a directory that all nodes mount
 
  private:
+  // What happens is beside the heap, whose elements move often.
   struct Event {
     Time at;
     uint64_t number;
-    std::function<void()> what;
+    size_t action;
   };
   static bool Later(const Event& a, const Event& b) {
     return a.at != b.at ? a.at > b.at : a.number > b.number;
@@ -110,6 +112,8 @@ class World {
   Duration in_turn_{};         // that the running fiber has computed since now_
   Duration resumed_{};         // the real processor time when it began, or returned from a system call
   std::vector<Event> events_;  // a heap
+  std::vector<std::function<void()>> actions_;
+  std::vector<size_t> free_actions_;
   uint64_t next_event_ = 0;
   uint64_t count_ = 0;
   uint64_t trace_ = 0xcbf29ce484222325U;

@@ -1,5 +1,6 @@
 #include "tests/simulation/search/child.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
@@ -18,16 +19,6 @@ namespace {
 
 constexpr rlim_t kSecondsAtMost = 120;     // of processor time
 constexpr unsigned kSecondsOfAWait = 600;  // for a lock that no process frees
-
-std::string ReadAll(int fd) {
-  std::string text;
-  std::array<char, 65536> buffer{};
-  for (ssize_t got = 0; (got = read(fd, buffer.data(), buffer.size())) != 0;) {
-    if (got < 0 && errno != EINTR) break;
-    if (got > 0) text.append(buffer.data(), static_cast<size_t>(got));
-  }
-  return text;
-}
 
 void WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -71,35 +62,53 @@ bool Decode(const std::string& text, Verdict& verdict) {
 
 }  // namespace
 
-Verdict RunInChild(const Scenario& scenario, bool with_log) {
+Child::Child(const Scenario& scenario, bool with_log) {
   std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) abort();
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) abort();
   fflush(stdout);
-  const pid_t child = fork();
-  if (child < 0) abort();
-  if (child == 0) {
+  pid_ = fork();
+  if (pid_ < 0) abort();
+  if (pid_ == 0) {
     const rlimit limit{kSecondsAtMost, kSecondsAtMost + 1};
     setrlimit(RLIMIT_CPU, &limit);
     alarm(kSecondsOfAWait);
     close(ends[0]);
+    BeginWithFreshMemory();
     WriteAll(ends[1], Encode(RunScenario(scenario, with_log)));
     _exit(0);
   }
   close(ends[1]);
+  fd_ = ends[0];
+}
+
+bool Child::Read() {
+  std::array<char, 65536> buffer;
+  const ssize_t got = read(fd_, buffer.data(), buffer.size());
+  if (got > 0) text_.append(buffer.data(), static_cast<size_t>(got));
+  return got > 0 || (got < 0 && errno == EINTR);
+}
+
+Verdict Child::Finish() {
+  close(fd_);
   Verdict verdict;
-  const std::string text = ReadAll(ends[0]);
-  close(ends[0]);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status)) {
     verdict.violations.push_back(WTERMSIG(status) == SIGXCPU
                                      ? "runs without end: two minutes of processor time"
                                      : fmt::format("crashes: signal {}", WTERMSIG(status)));
-  } else if (!Decode(text, verdict)) {
+  } else if (!Decode(text_, verdict)) {
     verdict.violations.push_back(fmt::format("crashes: exit status {}", WEXITSTATUS(status)));
   }
   return verdict;
+}
+
+Verdict RunInChild(const Scenario& scenario, bool with_log) {
+  Child child(scenario, with_log);
+  while (child.Read()) {
+  }
+  return child.Finish();
 }
 
 void FixAddresses(char** argv) {

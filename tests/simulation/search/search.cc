@@ -1,6 +1,7 @@
 // Searches the seeds for one that breaks an invariant.
 //
 //   search [--seeds N] [--seconds N] [--first SEED]   many; the last line is "N passed, N failed, N skipped"
+//   ... --jobs N                                      as many at a time; by default one
 //   ... --until COMPLAINT                             ends with the first seed that has it; the exit status is 1 if none has
 //   search --seed SEED [--log]                        one; --log: the log of its processes
 //   search --scale NODESxRANKS [--fan-out N]          no seed: the cost of a group of that size
@@ -20,6 +21,7 @@
 #include "tests/simulation/scenario/transitions.h"
 #include "tests/simulation/search/child.h"
 #include "tests/simulation/search/scale.h"
+#include "tests/simulation/search/side_by_side.h"
 
 namespace muster::simulation {
 namespace {
@@ -74,6 +76,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     9006604,  // of the simulation: a group had ranks of two starts of a launch, and its map lost one of the first
     9010209,  // of the simulation: the same, and a rank of the second start was killed
     9013481,  // of the simulation: a second process of the one rank read the journal of the group before
+    9014533,  // a root had no descriptor for the journal of its map: the ranks named neither it nor its node
     9017480,  // a run was killed in the middle of its first write to a journal, which then counted as damaged
     9025023,  // of the simulation: the root lost power, and the deadline to join its map came before its silence
     15956922,  // a leader was killed while its group left without exit reports: the root stayed 14 s for those of ranks that had left
@@ -87,10 +90,12 @@ constexpr auto kFound = std::to_array<uint64_t>({
 });
 constexpr uint64_t kReplayed = 20;  // seeds that run twice
 constexpr size_t kMostShown = 5;    // failed seeds
+constexpr Duration kProgress = std::chrono::minutes(1);
 
 struct Arguments {
   uint64_t first = 1;
   uint64_t seeds = 0;
+  uint64_t jobs = 1;
   Duration time{};
   bool one = false;
   bool log = false;
@@ -122,6 +127,8 @@ Arguments Parse(int argc, char** argv) {
     const uint64_t value = number.value_or(0);
     if (name == "--seeds") {
       arguments.seeds = value;
+    } else if (name == "--jobs" && value > 0) {
+      arguments.jobs = value;
     } else if (name == "--seconds") {
       arguments.time = std::chrono::seconds(value);
     } else if (name == "--fan-out") {
@@ -186,9 +193,7 @@ int RunOne(const Arguments& arguments) {
 
 class Search {
  public:
-  void RunSeed(uint64_t seed) {
-    const Scenario scenario = MakeScenario(seed);
-    const Verdict verdict = RunInChild(scenario, false);
+  void Take(uint64_t seed, const Scenario& scenario, const Verdict& verdict) {
     ++seeds_;
     events_ += verdict.events;
     processes_ += static_cast<uint64_t>(verdict.processes);
@@ -227,6 +232,14 @@ class Search {
 
   bool Has(std::string_view complaint) const { return broken_.contains(complaint); }
 
+  // Once a minute.
+  void Report(uint64_t seed, Duration took) {
+    if (took < reported_ + kProgress) return;
+    reported_ = took;
+    fmt::print(stderr, "{} seeds, {:.0f} a second, {} fail; to continue later: --first {}\n", seeds_,
+               static_cast<double>(seeds_) / std::chrono::duration<double>(took).count(), shown_, seed + 1);
+  }
+
  private:
   void Show(uint64_t seed, const Scenario& scenario, const std::vector<std::string>& violations) {
     for (const std::string& violation : violations) ++broken_[violation.substr(0, violation.find(':'))];
@@ -247,6 +260,7 @@ class Search {
   uint64_t events_ = 0;
   uint64_t processes_ = 0;
   size_t shown_ = 0;
+  Duration reported_{};
   std::map<std::string, uint64_t> logged_;
   std::map<std::string, uint64_t> received_;
   std::map<std::string, int, std::less<>> broken_;
@@ -255,14 +269,19 @@ class Search {
 int RunMany(const Arguments& arguments) {
   const auto began = Clock::now();
   Search search;
+  SideBySide running(arguments.jobs, [&](uint64_t seed, const Scenario& scenario, const Verdict& verdict) {
+    search.Take(seed, scenario, verdict);
+    search.Report(seed, Clock::now() - began);
+  });
   const auto found = arguments.first == 1 ? kFound.begin() : kFound.end();
   const auto over = [&] { return search.Has(arguments.until); };
-  for (auto seed = found; seed != kFound.end() && !over(); ++seed) search.RunSeed(*seed);
+  for (auto seed = found; seed != kFound.end() && !over(); ++seed) running.Run(*seed);
   for (uint64_t seed = arguments.first; !over(); ++seed) {
     if (arguments.seeds > 0 && seed - arguments.first >= arguments.seeds) break;
     if (arguments.time > Duration::zero() && Clock::now() - began >= arguments.time) break;
-    search.RunSeed(seed);
+    running.Run(seed);
   }
+  running.Finish();
   const int status = search.Summarize(Clock::now() - began);
   if (arguments.until.empty()) return status;
   return over() ? 0 : 1;
