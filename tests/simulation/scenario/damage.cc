@@ -20,6 +20,7 @@ class Counting {
     for (const Fault& fault : scenario.faults) AddUp(fault);
     for (const Fault& fault : scenario.faults) Count(fault);
     for (size_t i = 0; i < damages_.size(); ++i) {
+      if (scenario.launches[i].map.root_leaves_within > Duration::zero()) RetireRoot(damages_[i]);
       const int before = scenario.launches[i].follows;
       if (before < 0) continue;
       const Damage& first = damages_[static_cast<size_t>(before)];
@@ -78,6 +79,13 @@ class Counting {
       case kStranger:
         return;
     }
+  }
+  // Ranks that have begun the map name the root, others no rank.
+  static void RetireRoot(Damage& damage) {
+    damage.root_retires = true;
+    damage.guilty.insert(0);
+    damage.whole = false;
+    damage.may_fail = true;
   }
   bool MayLead(const ProcessPlan& plan) const {
     return plan.local_rank == 0 || !scenario_.launches[static_cast<size_t>(plan.launch)].knows_local_ranks;

@@ -15,6 +15,7 @@ struct Damage {
   std::set<int> cut;            // of these, an end of a cut link
   std::set<int> stopped;        // first ranks of processes that stood still, until their peers gave them up
   int causes = 0;               // of failures
+  bool root_retires = false;    // before a map of the other ranks, which fails
   bool outsiders = false;       // processes that the root turns away: they name the root
   bool whole = true;            // the network, and no process stood still
   bool may_fail = false;        // beside the causes: what was not whole lasted long enough

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/simulation/scenario/damage.h"
+#include "tests/simulation/scenario/judge_endings.h"
 #include "tests/simulation/scenario/judge_map.h"
 #include "tests/simulation/scenario/named_ranks.h"
 #include "tests/simulation/scenario/run_scenario.h"
@@ -27,10 +28,8 @@ constexpr Duration kReportedToRoot = std::chrono::seconds(10);
 constexpr Duration kKnownToAllThere = std::chrono::seconds(7);
 // Two attempts of 1.5 s to reach a node, and what the root of a failed group does besides.
 constexpr Duration kSilentNodesKnown = std::chrono::seconds(4);
-
 // kVerdictGrace, kRefusedPatience or JoinRequest::late_nodes, and the end of connections.
 constexpr Duration kEndsAfterDeadline = std::chrono::seconds(20);
-
 // The root of a failed group stays for late ranks (JoinRequest::late_nodes, 10 s). A leader without a parent tries each node above for
 // JoinRequest::leader_patience: with more nodes than these it finds the root gone. No launch is as deep: with kFanOut its fourth level
 // begins at 1.4 million nodes.
@@ -346,11 +345,10 @@ class Judgement {
   }
   // Its peers have ended without it: it receives the roster when it continues, and then their end.
   bool StoodStill(const Outcome& outcome, const std::string& text, const Damage& damage) const {
-    return damage.stopped.contains(PlanOf(outcome).first_rank) &&
-           (text.ends_with(" ended without leaving its group") ||
-            text.starts_with("the group's control plane has ended"));
+    const bool stopped = damage.stopped.contains(PlanOf(outcome).first_rank);
+    if (text.starts_with("the group's control plane has ended")) return stopped || damage.root_retires;
+    return stopped && text.ends_with(" ended without leaving its group");
   }
-
   // And below the root. What it sends does not arrive, nor what is sent to it. While the group forms the ranks behind a silent leader
   // report it; those behind a cut link do not notice that their messages are lost.
   bool IsBehind(int rank, const Outcome& witness, const std::set<int>& silent) const {
@@ -492,9 +490,11 @@ std::vector<std::string> Judge(const Scenario& scenario, const std::deque<Outcom
   judgement.JudgePowerFailures();
   judgement.JudgeAnswers();
   judgement.JudgeGroups();
-  for (std::string& violation : JudgeMaps(scenario, outcomes, judgement.damages(), observed))
-    judgement.Add(std::move(violation));
-  return judgement.Take();
+  std::vector<std::string> violations = judgement.Take();
+  std::ranges::move(JudgeEndings(scenario, outcomes, judgement.damages()), std::back_inserter(violations));
+  std::ranges::move(JudgeMaps(scenario, outcomes, judgement.damages(), observed),
+                    std::back_inserter(violations));
+  return violations;
 }
 
 }  // namespace muster::simulation

@@ -17,6 +17,8 @@ using std::chrono::seconds;
 
 // No seed that was in kFound (search/search.cc) before has a map.
 constexpr uint64_t kMaps = uint64_t{894262} << 32;
+// Nor does the root retire before its map.
+constexpr uint64_t kRetirements = uint64_t{365649} << 32;
 
 enum : uint64_t { kDuration, kFlaky, kBroken };
 
@@ -43,6 +45,17 @@ MapPlan MakeMap(Random& random, int ranks) {
   }
   map.classified = random.Chance(0.2);
   return map;
+}
+
+// In a seventh of those that run undisturbed otherwise.
+bool RetireRoot(Scenario& scenario) {
+  Random random(scenario.seed ^ kRetirements);
+  Launch& launch = scenario.launches.front();
+  if (!scenario.faults.empty() || scenario.launches.size() > 1 || launch.world_size == 1 ||
+      !launch.knows_local_ranks || !random.Chance(0.15))
+    return false;
+  launch.map.root_leaves_within = random.Between(std::chrono::microseconds(1), milliseconds(20));
+  return true;
 }
 
 // Kills come later than those of launches without a map. Four in five of those that run undisturbed otherwise
@@ -144,14 +157,15 @@ void PlanMaps(Scenario& scenario) {
     // A root that retires ends the maps.
     launch.leave_within = Duration::zero();
   }
-  DisturbMaps(random, scenario);
+  if (!RetireRoot(scenario)) DisturbMaps(random, scenario);
 }
 
 std::string Describe(const MapPlan& map) {
-  return fmt::format("maps {} items of {}, {} slots, {} retries, {:.0f}% flaky, {:.0f}% broken{}{}",
+  return fmt::format("maps {} items of {}, {} slots, {} retries, {:.0f}% flaky, {:.0f}% broken{}{}{}",
                      map.items, FormatDuration(map.mean), map.slots, map.retries, 100 * map.flaky,
                      100 * map.broken, map.classified ? ", classified" : "",
-                     map.journal.empty() ? ", no journal" : "");
+                     map.journal.empty() ? ", no journal" : "",
+                     map.root_leaves_within > Duration::zero() ? ", the root leaves" : "");
 }
 
 }  // namespace muster::simulation

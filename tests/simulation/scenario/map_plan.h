@@ -22,6 +22,8 @@ struct MapPlan {
   double broken = 0;  // that it fails at each
   bool classified = false;
   std::string journal;  // ""; in memory
+  // The root takes no part: it leaves the group, within this time, when the other ranks begin the map. Zero: it takes part.
+  Duration root_leaves_within{};
 
   std::string KeyOf(uint64_t item) const;
   std::string ResultOf(uint64_t item) const;

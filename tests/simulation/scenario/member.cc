@@ -124,6 +124,8 @@ Status RunRounds(const Launch& launch, Group& group, Outcome& outcome) {
     }
     ++outcome.rounds;
   }
+  const bool leaves_before_map = group.rank() == 0 && launch.map.root_leaves_within > Duration::zero();
+  if (leaves_before_map) return group.Leave(Deadline::After(launch.map.root_leaves_within));
   if (launch.map.planned)
     MUSTER_CHECK(RunMap(launch.map, group, Deadline::After(launch.gather), outcome.fails_at, outcome.map));
   if (launch.leave_within == Duration::zero()) return group.Leave(Deadline::After(launch.gather));
@@ -141,7 +143,9 @@ void RunLibrary(const Scenario& scenario, const ProcessPlan& plan, Outcome& outc
   const KernelMemory kernel;
   outcome.left = status.has_value();
   outcome.process->phase = status ? Process::Phase::kLeft : Process::Phase::kFailed;
-  if (!status) outcome.failure = status.error();
+  if (status) return;
+  outcome.failure = status.error();
+  outcome.failed_at = outcome.process->world.now();
 }
 
 void RunMember(const Scenario& scenario, const ProcessPlan& plan, Outcome& outcome) {

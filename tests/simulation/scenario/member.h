@@ -37,9 +37,10 @@ struct Outcome {
   int fails_at = -1;             // the round in which its program fails
   int rounds = 0;                // that went well
   std::optional<Error> failure;  // of forming, or of the group
-  bool left = false;             // in order
-  bool is_root = false;          // of a formed group of supervisors
-  std::set<int> reported{};      // at the root: ranks whose end it knows
+  Time failed_at{};
+  bool left = false;         // in order
+  bool is_root = false;      // of a formed group of supervisors
+  std::set<int> reported{};  // at the root: ranks whose end it knows
   Answers answers{};
   MapOutcome map{};
   bool ended = false;

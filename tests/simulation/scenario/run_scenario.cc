@@ -26,6 +26,7 @@ struct Running {
   World world;
   std::deque<Outcome> outcomes;  // of each plan, then of duplicates
   std::string to_strangers;
+  size_t awaited = 0;  // an outcome that was not over when it was last examined
 };
 
 bool IsAbsent(const Scenario& scenario, size_t number) {
@@ -186,14 +187,22 @@ std::string EventsLogged(const World& world) {
 }
 
 // Those that never start need not end.
-bool AllEnded(const Running& running) {
-  return std::ranges::all_of(running.outcomes, [&](const Outcome& outcome) {
-    if (outcome.process != nullptr) return outcome.process->state == Process::State::kEnded;
-    const ProcessPlan& plan = running.scenario.processes[outcome.number];
-    const bool waits = plan.after < 0 || running.outcomes[static_cast<size_t>(plan.after)].process != nullptr;
-    const bool node_up = running.world.nodes()[static_cast<size_t>(plan.node)]->up;
-    return IsAbsent(running.scenario, outcome.number) || !node_up || !waits;
-  });
+bool IsOver(const Running& running, const Outcome& outcome) {
+  if (outcome.process != nullptr) return outcome.process->state == Process::State::kEnded;
+  const ProcessPlan& plan = running.scenario.processes[outcome.number];
+  const bool waits = plan.after < 0 || running.outcomes[static_cast<size_t>(plan.after)].process != nullptr;
+  const bool node_up = running.world.nodes()[static_cast<size_t>(plan.node)]->up;
+  return IsAbsent(running.scenario, outcome.number) || !node_up || !waits;
+}
+
+// Called for each event.
+bool AllEnded(Running& running) {
+  const auto is_awaited = [&](const Outcome& outcome) { return !IsOver(running, outcome); };
+  if (is_awaited(running.outcomes[running.awaited])) return false;
+  const auto found = std::ranges::find_if(running.outcomes, is_awaited);
+  if (found == running.outcomes.end()) return true;
+  running.awaited = static_cast<size_t>(found - running.outcomes.begin());
+  return false;
 }
 
 // After a loss of all power.
@@ -228,7 +237,7 @@ std::string Summaries(const Scenario& scenario, const std::deque<Outcome>& outco
 
 Verdict RunScenario(const Scenario& scenario, bool with_log) {
   SetUpLog({with_log ? LogLevel::kDebug : LogLevel::kInfo, LogFormat::kJson, std::nullopt});
-  Running running{scenario, World(scenario.seed, scenario.machines), {}, {}};
+  Running running{scenario, World(scenario.seed, scenario.machines), {}, {}, 0};
   running.outcomes.resize(scenario.processes.size());
   for (int node = 0; node < scenario.nodes; ++node) running.world.AddNode(fmt::format("n{}", node));
   for (size_t i = 0; i < scenario.processes.size(); ++i) {

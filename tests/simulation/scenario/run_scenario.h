@@ -18,7 +18,7 @@ struct Invariant {
   std::string_view prefix;
   std::string_view sentence;
 };
-inline constexpr std::array<Invariant, 26> kInvariants = {{
+inline constexpr std::array<Invariant, 28> kInvariants = {{
     {"hangs", "every process ends by its deadline"},
     {"late", "a process without a group ends within 20 s after its deadline"},
     {"fails without a fault", "a launch without faults forms its group, works and leaves"},
@@ -32,6 +32,11 @@ inline constexpr std::array<Invariant, 26> kInvariants = {{
     {"lingers",
      "the root ends without a wait for exit reports of nodes that lost power, and of ranks that never had "
      "the roster unless a node above them lost power"},
+    {"misses",
+     "if a node loses power and starts again before it is missed, the other ranks know it two heartbeats "
+     "later"},
+    {"ends with its root",
+     "a rank whose root has retired leaves in order, unless a process near it was killed"},
     {"unanswered",
      "a survey of a launch without faults has all ranks within its patience, and a question has its answer"},
     {"mistaken", "no rank is taken for the owner of another one's connection"},

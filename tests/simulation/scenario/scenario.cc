@@ -30,6 +30,9 @@ constexpr uint64_t kStops = uint64_t{901} << 32;   // nor is a leader stopped in
 // No seed that was in kFound before draws one of these.
 constexpr uint64_t kNodeStarts = uint64_t{53360} << 32;
 constexpr uint64_t kRetirements = uint64_t{109193} << 32;
+constexpr uint64_t kQuickStarts = uint64_t{1529999} << 32;
+
+constexpr uint64_t kRealKeyAgreement = 16;  // one seed of so many
 
 Machines MakeMachines(Random& random) {
   Machines machines;
@@ -254,6 +257,27 @@ void StartNodesAgain(Scenario& scenario) {
   }
 }
 
+// In a tenth of the launches that run undisturbed otherwise, without a map: while the group is at work, a node loses power and
+// starts again, before it is missed.
+void StartNodeAgainAtWork(Scenario& scenario) {
+  Random random(scenario.seed ^ kQuickStarts);
+  Launch& launch = scenario.launches.front();
+  if (!scenario.faults.empty() || scenario.launches.size() > 1 || scenario.nodes == 1 || launch.map.planned ||
+      launch.leave_within > Duration::zero() || !random.Chance(0.1))
+    return;
+  launch.rounds = 4;
+  launch.pause = seconds(2);
+  launch.gather = seconds(60);
+  launch.liveness = {milliseconds(random.Between(200, 1000)), seconds(5), seconds(30)};
+  Fault fault;
+  fault.kind = Fault::Kind::kPowerOff;
+  fault.at = milliseconds(random.Between(200, 7000));
+  fault.node = random.Between(0, scenario.nodes - 1);
+  fault.restarts = true;
+  fault.lasts = random.About(seconds(1));
+  scenario.faults.push_back(fault);
+}
+
 Fault MakeFault(Random& random, const Scenario& scenario) {
   Fault fault;
   fault.at = When(random);
@@ -293,6 +317,7 @@ Scenario MakeScenario(uint64_t seed) {
   Scenario scenario;
   scenario.seed = seed;
   scenario.machines = MakeMachines(random);
+  scenario.machines.real_key_agreement = seed % kRealKeyAgreement == 0;
   scenario.nodes = NumberOfNodes(random);
   const int launches = random.Chance(0.12) ? 2 : 1;
   for (int i = 0; i < launches; ++i) {
@@ -312,6 +337,7 @@ Scenario MakeScenario(uint64_t seed) {
   PlanMaps(scenario);
   StartNodesAgain(scenario);
   LeaveEarly(scenario);
+  StartNodeAgainAtWork(scenario);
   const bool reports_exits = Random(seed ^ kReports).Chance(0.5);
   for (Launch& launch : scenario.launches) launch.reports_exits = reports_exits;
   return scenario;

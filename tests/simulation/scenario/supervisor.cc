@@ -70,6 +70,7 @@ class Supervisor {
   void Note(const Error& error) {
     const KernelMemory kernel;
     outcome_.failure = error;
+    outcome_.failed_at = outcome_.process->world.now();
     outcome_.process->phase = Process::Phase::kFailed;
   }
 

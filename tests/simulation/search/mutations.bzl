@@ -222,6 +222,20 @@ MUTATIONS = {
         "  if (const auto heading = map::HeadingOf(message)) {",
         "  if (const auto heading = map::HeadingOf(message); false) {",
     ),
+    "heartbeats_come_as_late_as_a_suspicion": (
+        "misses",
+        "comm/rendezvous/liveness",
+        "heartbeat_monitor.cc",
+        "  timer_ = loop_.After(liveness_.heartbeat, [this] { Tick(); });",
+        "  timer_ = loop_.After(liveness_.suspect_after, [this] { Tick(); });",
+    ),
+    "retirement_of_the_root_is_its_loss": (
+        "ends with its root",
+        "comm/rendezvous/control",
+        "control_plane.cc",
+        "  if (maps_.tolerates()) return LoseUpstream(peers_->LostUpstream({}));",
+        "  return LoseUpstream(peers_->LostUpstream({}));",
+    ),
     "wake_up_of_a_mailbox_stays": (
         "runs without end",
         "comm/net",
