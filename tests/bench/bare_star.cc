@@ -1,6 +1,9 @@
-// The prototype for comparison with the service: bare_star RANKS HELLO_BYTES ROSTER_BYTES. The same bytes
+// The prototype for comparison with the service: bare_star RANKS HELLO_BYTES ROSTER_BYTES [x25519]. The same bytes
 // over the same sockets and nothing else: no authentication, no messages, no checks. Prints the lines of
 // star_clock.h.
+//
+// x25519: each side also makes one key agreement for each connection, the least that any authentication with forward secrecy
+// needs.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,8 +14,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
+#include <string_view>
 #include <vector>
 
+#include "comm/auth/crypto.h"
 #include "tests/bench/star_clock.h"
 
 namespace muster::bench {
@@ -28,7 +34,12 @@ struct Star {
   size_t clients = 0;
   size_t hello = 0;
   size_t roster = 0;
+  std::optional<auth::KeyPair> key;
 };
+
+void Agree(const Star& star) {
+  if (star.key && !auth::AgreeOnKey(star.key->secret, star.key->public_key)) std::abort();
+}
 
 void Watch(int epoll, int operation, uint32_t events, size_t index, int fd) {
   epoll_event event{};
@@ -87,7 +98,9 @@ class Server {
     if ((event.events & EPOLLOUT) != 0) return Answer(event.data.u64);
     const bool heard = link.in == star_.hello;
     ReadUpTo(link, star_.hello, scratch_);
-    if (heard || link.in < star_.hello || ++heard_ < star_.clients) return;
+    if (heard || link.in < star_.hello) return;
+    Agree(star_);
+    if (++heard_ < star_.clients) return;
     for (size_t i = 0; i < links_.size(); ++i) Answer(i);
   }
 
@@ -142,6 +155,7 @@ int RunClients(const Star& star, const sockaddr_in& server, pid_t server_pid) {
       Link& link = links[index];
       if (link.out == 0) {
         clock.OnLinked();
+        Agree(star);
         WriteUpTo(link, hello);
         Watch(epoll, EPOLL_CTL_MOD, EPOLLIN, index, link.fd);
         continue;
@@ -155,12 +169,14 @@ int RunClients(const Star& star, const sockaddr_in& server, pid_t server_pid) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fputs("bare_star RANKS HELLO_BYTES ROSTER_BYTES\n", stderr);
+  const bool with_keys = argc == 5 && std::string_view(argv[4]) == "x25519";
+  if (argc != 4 && !with_keys) {
+    std::fputs("bare_star RANKS HELLO_BYTES ROSTER_BYTES [x25519]\n", stderr);
     return 64;
   }
-  const Star star{std::strtoul(argv[1], nullptr, 10) - 1, std::strtoul(argv[2], nullptr, 10),
-                  std::strtoul(argv[3], nullptr, 10)};
+  Star star{std::strtoul(argv[1], nullptr, 10) - 1, std::strtoul(argv[2], nullptr, 10),
+            std::strtoul(argv[3], nullptr, 10), std::nullopt};
+  if (with_keys && auth::CryptoReady()) star.key = auth::MakeKeyPair();
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

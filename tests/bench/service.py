@@ -32,17 +32,20 @@ def run(bench):
     hello, roster = star(service, ranks, "none")[5:]
     contestants = {method: lambda method=method: star(service, ranks, method) for method in methods}
     contestants["bare"] = lambda: star(bare, ranks, int(hello), int(roster))
+    contestants["x25519"] = lambda: star(bare, ranks, int(hello), int(roster), "x25519")
     results = measure.in_turn(rounds, contestants)
     bench.note(f"hello {hello:.0f} bytes, roster {roster:.0f} bytes to each of {ranks - 1}, over loopback")
-    for name in ["bare", *methods]:
+    for name in ["bare", "x25519", *methods]:
         bench.note(f"{name:<7} {phases(results[name])}")
     bench.note(f"steps alone, one processor, both sides of a handshake: {steps(folder, ranks)}")
     total = {name: [fields[2] / 1e3 for fields in rounds] for name, rounds in results.items()}
     goal = {"none": report.at_most(1.5)}
-    return [
+    rows = [
         report.Row(f"star of {ranks}, auth {method}", total[method], total["bare"], "bare epoll", goal.get(method))
         for method in methods
     ]
+    floor = "bare epoll, with an X25519 agreement on each side"
+    return [*rows, report.Row(f"star of {ranks}, auth secret", total["secret"], total["x25519"], floor)]
 
 
 def phases(rounds):
