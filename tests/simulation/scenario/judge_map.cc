@@ -53,7 +53,7 @@ class MapJudgement {
     const auto& result = member.map.result;
     if (!result) return;
     const uint64_t ended = result->committed + result->poisoned;
-    const bool may_be_left = damage_.causes > 0 || damage_.may_fail;
+    const bool may_be_left = damage_.causes > 0 || damage_.may_fail || map_.time_left > Duration::zero();
     if (result->items != map_.items || ended > map_.items || result->time_is_up != (ended < map_.items) ||
         (ended < map_.items && !may_be_left)) {
       Add("loses items", "{}: {} committed, {} given up, of {}", Name(member), result->committed,
@@ -232,8 +232,11 @@ class MapJudgement {
   // Graham's bound of any list schedule, and the messages.
   Duration TimeNeeded() const {
     const Duration message = scenario_.machines.latency + scenario_.machines.jitter;
-    return map_.Work() / (launch_.world_size * map_.slots) + map_.Longest() +
-           static_cast<Duration::rep>(map_.items + 1) * kCrossings * message + kOverhead;
+    const Duration work = map_.Work() / (launch_.world_size * map_.slots);
+    // Nothing is begun after it.
+    const Duration begun = map_.time_left > Duration::zero() ? std::min(work, map_.time_left) : work;
+    return begun + map_.Longest() + static_cast<Duration::rep>(map_.items + 1) * kCrossings * message +
+           kOverhead;
   }
   template <typename... Args>
   void Add(std::string_view prefix, fmt::format_string<Args...> format, Args&&... args) {

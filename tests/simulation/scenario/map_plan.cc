@@ -19,6 +19,8 @@ using std::chrono::seconds;
 constexpr uint64_t kMaps = uint64_t{894262} << 32;
 // Nor does the root retire before its map.
 constexpr uint64_t kRetirements = uint64_t{365649} << 32;
+// Nor has it a limit of time.
+constexpr uint64_t kLimits = uint64_t{2445227} << 32;
 
 enum : uint64_t { kDuration, kFlaky, kBroken };
 
@@ -47,14 +49,40 @@ MapPlan MakeMap(Random& random, int ranks) {
   return map;
 }
 
-// In a seventh of those that run undisturbed otherwise.
+// A process that stands still may find its item out of time when it goes on, and ends.
+bool StandsStill(const Fault& fault) {
+  return fault.kind == Fault::Kind::kStop || fault.kind == Fault::Kind::kSlow;
+}
+
+// In a fifth: of each item, the whole or both.
+void LimitMaps(Scenario& scenario) {
+  Random random(scenario.seed ^ kLimits);
+  if (!random.Chance(0.2)) return;
+  const bool limits_items = random.Chance(0.6) && std::ranges::none_of(scenario.faults, StandsStill);
+  const double part = random.Fraction();
+  const bool limits_all = !limits_items || random.Chance(0.3);
+  for (Launch& launch : scenario.launches) {
+    MapPlan& map = launch.map;
+    if (limits_all) {
+      const Duration needs = map.Work() / (launch.world_size * map.slots);
+      map.time_left =
+          seconds(5) + std::chrono::floor<milliseconds>(2 * needs * static_cast<int>(100 * part) / 100);
+    }
+    if (limits_items)
+      map.timeout = std::max<Duration>(std::chrono::floor<milliseconds>(2 * map.mean), milliseconds(10));
+  }
+}
+
+// In a fifth of those that are not started again. Nothing else disturbs them.
 bool RetireRoot(Scenario& scenario) {
   Random random(scenario.seed ^ kRetirements);
   Launch& launch = scenario.launches.front();
-  if (!scenario.faults.empty() || scenario.launches.size() > 1 || launch.world_size == 1 ||
-      !launch.knows_local_ranks || !random.Chance(0.15))
+  if (scenario.launches.size() > 1 || launch.world_size == 1 || !launch.knows_local_ranks ||
+      !random.Chance(0.19))
     return false;
-  launch.map.root_leaves_within = random.Between(std::chrono::microseconds(1), milliseconds(20));
+  scenario.faults.clear();
+  const Duration way = scenario.machines.latency + scenario.machines.jitter + scenario.machines.turn;
+  launch.map.root_leaves_within = random.Between(std::chrono::microseconds(1), 5 * way);
   return true;
 }
 
@@ -90,13 +118,18 @@ std::string MapPlan::KeyOf(uint64_t item) const { return fmt::format("item {}", 
 std::string MapPlan::ResultOf(uint64_t item) const { return fmt::format("{{\"result\":{}}}", 3 * item + 1); }
 
 // One in twenty takes much longer.
-Duration MapPlan::DurationOf(uint64_t item) const {
+Duration MapPlan::WorkOf(uint64_t item) const {
   Random random = Of(*this, kDuration, item);
   const Duration usual = random.Between(Duration::zero(), 2 * mean);
   return std::chrono::floor<milliseconds>(random.Chance(0.05) ? 5 * usual : usual);
 }
 
+Duration MapPlan::DurationOf(uint64_t item) const { return IsTooLong(item) ? timeout : WorkOf(item); }
+
+bool MapPlan::IsTooLong(uint64_t item) const { return timeout > Duration::zero() && WorkOf(item) > timeout; }
+
 bool MapPlan::Fails(uint64_t item, uint32_t attempt) const {
+  if (IsTooLong(item)) return true;
   if (Of(*this, kBroken, item).Chance(broken)) return true;
   return attempt == 1 && Of(*this, kFlaky, item).Chance(flaky);
 }
@@ -128,6 +161,8 @@ map::Options MapPlan::MakeOptions() const {
   options.journal = journal;
   options.retries = retries;
   options.slots = slots;
+  options.timeout = timeout;
+  options.time_left = time_left;
   for (uint64_t item = 0; classified && item < items; ++item)
     options.classes.push_back(DurationOf(item) > 2 * mean ? 1 : 0);
   return options;
@@ -158,14 +193,17 @@ void PlanMaps(Scenario& scenario) {
     launch.leave_within = Duration::zero();
   }
   if (!RetireRoot(scenario)) DisturbMaps(random, scenario);
+  LimitMaps(scenario);
 }
 
 std::string Describe(const MapPlan& map) {
-  return fmt::format("maps {} items of {}, {} slots, {} retries, {:.0f}% flaky, {:.0f}% broken{}{}{}",
-                     map.items, FormatDuration(map.mean), map.slots, map.retries, 100 * map.flaky,
-                     100 * map.broken, map.classified ? ", classified" : "",
-                     map.journal.empty() ? ", no journal" : "",
-                     map.root_leaves_within > Duration::zero() ? ", the root leaves" : "");
+  return fmt::format(
+      "maps {} items of {}, {} slots, {} retries, {:.0f}% flaky, {:.0f}% broken{}{}{}{}{}", map.items,
+      FormatDuration(map.mean), map.slots, map.retries, 100 * map.flaky, 100 * map.broken,
+      map.classified ? ", classified" : "", map.journal.empty() ? ", no journal" : "",
+      map.root_leaves_within > Duration::zero() ? ", the root leaves" : "",
+      map.timeout > Duration::zero() ? ", at most " + FormatDuration(map.timeout) + " each" : "",
+      map.time_left > Duration::zero() ? ", ends after " + FormatDuration(map.time_left) : "");
 }
 
 }  // namespace muster::simulation

@@ -17,9 +17,11 @@ struct MapPlan {
   uint64_t items = 0;
   int slots = 1;  // of each rank
   int retries = 2;
-  Duration mean{};    // of an item
-  double flaky = 0;   // probability that an item fails at its first attempt
-  double broken = 0;  // that it fails at each
+  Duration mean{};       // of an item
+  double flaky = 0;      // probability that an item fails at its first attempt
+  double broken = 0;     // that it fails at each
+  Duration timeout{};    // of an item, which then fails at each attempt; zero: none
+  Duration time_left{};  // until the end of the job, from its beginning on; zero: unknown
   bool classified = false;
   std::string journal;  // ""; in memory
   // The root takes no part: it leaves the group, within this time, when the other ranks begin the map. Zero: it takes part.
@@ -27,8 +29,10 @@ struct MapPlan {
 
   std::string KeyOf(uint64_t item) const;
   std::string ResultOf(uint64_t item) const;
-  // Of one attempt, in whole milliseconds.
+  // Of one attempt, in whole milliseconds: without the limit, and with it.
+  Duration WorkOf(uint64_t item) const;
   Duration DurationOf(uint64_t item) const;
+  bool IsTooLong(uint64_t item) const;
   bool Fails(uint64_t item, uint32_t attempt) const;
   // Attempts that fail without a fault.
   uint32_t FailuresOf(uint64_t item) const;

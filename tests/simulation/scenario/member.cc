@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint16_t kEndpointPort = 29500;
 constexpr int kOtherSecrets = 99;
+constexpr PortRange kFewPorts{61000, 61007};
 constexpr int kLastTurnsMilliseconds = 1000;
 
 std::string NodeName(int node) { return fmt::format("n{}", node); }
@@ -69,7 +70,9 @@ rendezvous::JoinRequest RequestOf(const Scenario& scenario, const ProcessPlan& p
   // Two processes with one other secret would be a group of their own.
   const int secret = outcome.wrong_secret  ? kOtherSecrets + static_cast<int>(outcome.number)
                      : launch.follows >= 0 ? launch.follows
+                     : launch.shares       ? 0
                                            : plan.launch;
+  if (launch.shares) request.options.ports = kFewPorts;
   request.secret =
       *auth::JobSecret::Parse(fmt::format("{:016x}{:048x}", scenario.seed, secret), "the scenario");
   request.timeouts.rendezvous = launch.rendezvous;

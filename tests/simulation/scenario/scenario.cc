@@ -30,6 +30,7 @@ constexpr uint64_t kStops = uint64_t{901} << 32;   // nor is a leader stopped in
 // No seed that was in kFound before draws one of these.
 constexpr uint64_t kNodeStarts = uint64_t{53360} << 32;
 constexpr uint64_t kRetirements = uint64_t{109193} << 32;
+constexpr uint64_t kSharedSecrets = uint64_t{3581727} << 32;
 constexpr uint64_t kQuickStarts = uint64_t{1529999} << 32;
 
 constexpr uint64_t kRealKeyAgreement = 16;  // one seed of so many
@@ -257,6 +258,14 @@ void StartNodesAgain(Scenario& scenario) {
   }
 }
 
+// In a fifth of the scenarios with two launches: as of one user, whose jobs have a secret of the user.
+void ShareSecrets(Scenario& scenario) {
+  if (scenario.launches.size() < 2 || scenario.launches.back().follows >= 0 ||
+      !Random(scenario.seed ^ kSharedSecrets).Chance(0.2))
+    return;
+  for (Launch& launch : scenario.launches) launch.shares = true;
+}
+
 // In a tenth of the launches that run undisturbed otherwise, without a map: while the group is at work, a node loses power and
 // starts again, before it is missed.
 void StartNodeAgainAtWork(Scenario& scenario) {
@@ -338,6 +347,7 @@ Scenario MakeScenario(uint64_t seed) {
   StartNodesAgain(scenario);
   LeaveEarly(scenario);
   StartNodeAgainAtWork(scenario);
+  ShareSecrets(scenario);
   const bool reports_exits = Random(seed ^ kReports).Chance(0.5);
   for (Launch& launch : scenario.launches) launch.reports_exits = reports_exits;
   return scenario;
@@ -422,12 +432,13 @@ std::string Describe(const Scenario& scenario) {
   for (const Launch& launch : scenario.launches) {
     text += fmt::format(
         "  {}{}: {} ranks{}, root {}, local ranks {}, placement {}, {} rounds, deadline {}, dead after {}, "
-        "fan-out {}{}\n",
+        "fan-out {}{}{}\n",
         launch.key, launch.follows < 0 ? "" : " again", launch.world_size,
         std::ranges::is_sorted(launch.node_of_rank) ? "" : " in turn", static_cast<int>(launch.find_root),
         launch.knows_local_ranks ? "known" : "unknown", launch.knows_placement ? "known" : "unknown",
         launch.rounds, FormatDuration(launch.rendezvous), FormatDuration(launch.liveness.dead_after),
-        launch.fan_out, launch.reports_exits ? "" : ", no reports of exits");
+        launch.fan_out, launch.reports_exits ? "" : ", no reports of exits",
+        launch.shares ? ", secret and ports shared" : "");
   }
   for (const Launch& launch : scenario.launches) {
     if (launch.map.planned) text += fmt::format("  {}: {}\n", launch.key, Describe(launch.map));

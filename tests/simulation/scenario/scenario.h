@@ -50,6 +50,7 @@ struct Launch {
   MapPlan map;  // after the rounds; only of programs that use the library
   std::vector<int> node_of_rank;
   size_t fan_out = rendezvous::kFanOut;  // of the tree of leaders
+  bool shares = false;                   // the secret and a few ports with the launch beside it
   int follows = -1;  // index into Scenario::launches: the same launch, started again after that one
 };
 
