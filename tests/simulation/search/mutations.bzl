@@ -222,6 +222,13 @@ MUTATIONS = {
         "  if (const auto heading = map::HeadingOf(message)) {",
         "  if (const auto heading = map::HeadingOf(message); false) {",
     ),
+    "request_for_a_map_is_lost_with_the_root": (
+        "blames",
+        "comm/rendezvous/control",
+        "control_plane.cc",
+        "  maps_.LoseRoot();\n",
+        "",
+    ),
     "heartbeats_come_as_late_as_a_suspicion": (
         "misses",
         "comm/rendezvous/liveness",

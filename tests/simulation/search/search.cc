@@ -35,6 +35,7 @@ constexpr auto kFound = std::to_array<uint64_t>({
     3662,   // the same, earlier than the deadline by more than liveness.dead_after
     20065,  // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
     85479,  // of the simulation: ranks are late after one that was killed and started again: the judge excused each wait of their launch
+    100286,  // a request for a map was on its way to a root that retired: the rank waited for its deadline
     400658,  // a leader was killed: the root stayed for one of the ranks behind it, and not for the next
     502537,  // the root's node lost power: ranks that gave an exchange up ended, and ranks below one of them blamed it
     503137,  // a leader had no descriptor for the ranks of its node: they waited for their deadline, and named it by its node alone
