@@ -17,7 +17,7 @@
 namespace muster::auth {
 
 inline constexpr std::string_view kHandshakeMagic = "MUSTER";
-inline constexpr uint16_t kProtocolVersion = 6;
+inline constexpr uint16_t kProtocolVersion = 7;
 
 // Distinguishes the processes of one launch from all others. Not secret: it goes over the wire in clear.
 using MeetingId = std::array<uint8_t, 16>;

@@ -44,6 +44,31 @@ std::vector<int> ValuesOf(const Items& items, Field field) {
   return values;
 }
 
+// Each node counts its processes from another number on. The differences from there are alike on all nodes.
+struct Pids {
+  std::vector<int> of_nodes;     // of the first rank of each; 0: it has none
+  std::vector<int> from_node{};  // of each rank, from that of its node
+};
+
+// Differences of any two ints, modulo 2^32.
+int Minus(int a, int b) { return static_cast<int>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)); }
+int Plus(int a, int b) { return static_cast<int>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b)); }
+
+Pids PidsOf(const Roster& roster) {
+  Pids pids{std::vector<int>(roster.nodes.size())};
+  std::vector<bool> has_rank(roster.nodes.size());
+  for (const Roster::Member& member : roster.members) {
+    const auto node = static_cast<size_t>(member.node);
+    const bool is_node = node < has_rank.size();
+    if (is_node && !has_rank[node]) {
+      has_rank[node] = true;
+      pids.of_nodes[node] = member.pid;
+    }
+    pids.from_node.push_back(Minus(member.pid, is_node ? pids.of_nodes[node] : 0));
+  }
+  return pids;
+}
+
 void WriteNodes(ColumnWriter& writer, const auto& nodes) {
   std::vector<std::string_view> texts;
   for (const Roster::Node& node : nodes) texts.emplace_back(node.name);
@@ -75,6 +100,20 @@ struct AddressColumn {
   }
 };
 
+// Of those that had more before; empty: all.
+std::vector<int> NodesWithMore(const std::vector<int>& count_of, int slot, const std::vector<int>& before) {
+  std::vector<int> nodes;
+  const auto add = [&](int node) {
+    if (count_of[static_cast<size_t>(node)] > slot) nodes.push_back(node);
+  };
+  if (before.empty()) {
+    for (size_t node = 0; node < count_of.size(); ++node) add(static_cast<int>(node));
+  } else {
+    std::ranges::for_each(before, add);
+  }
+  return nodes;
+}
+
 class Table : public RosterSource, public std::enable_shared_from_this<Table> {
  public:
   explicit Table(ByteView bytes) : bytes_(bytes.begin(), bytes.end()) {}
@@ -101,7 +140,8 @@ class Table : public RosterSource, public std::enable_shared_from_this<Table> {
   std::vector<AddressColumn> addresses_;  // the first of each node, the second, ...
   NumberColumn node_of_;
   NumberColumn local_ranks_;
-  NumberColumn pids_;
+  NumberColumn pids_of_nodes_;
+  NumberColumn pids_from_node_;
   NumberColumn processes_;
   TextColumn payloads_;
   std::string first_payload_;
@@ -115,14 +155,17 @@ bool Table::OpenNodes(ColumnReader& reader, size_t count) {
   names_ = reader.Texts(count);
   const NumberColumn counts = reader.Numbers(count);
   if (!reader.ok() || counts.least() < 0) return false;
+  std::vector<int> count_of;  // of each node, once they differ
+  std::vector<int> nodes;     // that have more
   size_t places = 0;
   for (int slot = 0; slot < counts.most(); ++slot) {
-    AddressColumn& column = addresses_.emplace_back();
     if (counts.least() <= slot) {
-      counts.ForEach([&](size_t node, int addresses) {
-        if (addresses > slot) column.nodes.push_back(static_cast<int>(node));
-      });
+      if (count_of.empty()) count_of = counts.All();
+      nodes = NodesWithMore(count_of, slot, nodes);
+      // Fewer than the column of counts claims.
+      if (nodes.empty()) return false;
     }
+    AddressColumn& column = addresses_.emplace_back(AddressColumn{{}, nodes});
     places += column.nodes.size();
     if (places > kMostPlaces) return false;
     column.addresses = reader.Texts(column.nodes.empty() ? count : column.nodes.size());
@@ -140,7 +183,8 @@ bool Table::Open() {
   const auto size = static_cast<size_t>(members);
   node_of_ = reader.Numbers(size);
   local_ranks_ = reader.Numbers(size);
-  pids_ = reader.Numbers(size);
+  pids_of_nodes_ = reader.Numbers(static_cast<size_t>(nodes));
+  pids_from_node_ = reader.Numbers(size);
   processes_ = reader.Numbers(size);
   payloads_ = reader.Texts(size);
   if (!reader.Finish()) return false;
@@ -164,7 +208,10 @@ void Table::Read(size_t first, std::span<Roster::Member> members) const {
   node_of_.ForEach(first, count, [&](size_t rank, int node) { members[rank - first].node = node; });
   local_ranks_.ForEach(first, count,
                        [&](size_t rank, int local) { members[rank - first].local_rank = local; });
-  pids_.ForEach(first, count, [&](size_t rank, int pid) { members[rank - first].pid = pid; });
+  pids_from_node_.ForEach(first, count, [&](size_t rank, int pid) {
+    Roster::Member& member = members[rank - first];
+    member.pid = Plus(pids_of_nodes_[static_cast<size_t>(member.node)], pid);
+  });
   processes_.ForEach(first, count,
                      [&](size_t rank, int process) { members[rank - first].process = process; });
   for (size_t i = 0; i < count; ++i) members[i].payload = MemberPayload(shared_from_this(), first + i);
@@ -203,7 +250,9 @@ Bytes EncodeTable(const Roster& roster) {
   const std::vector<int> local_ranks = ValuesOf(roster.members, &Roster::Member::local_rank);
   writer.Numbers(ValuesOf(roster.members, &Roster::Member::node));
   writer.Numbers(local_ranks);
-  writer.Numbers(ValuesOf(roster.members, &Roster::Member::pid));
+  const Pids pids = PidsOf(roster);
+  writer.Numbers(pids.of_nodes);
+  writer.Numbers(pids.from_node);
   writer.Numbers(ValuesOf(roster.members, &Roster::Member::process));
   std::vector<std::string_view> payloads;
   payloads.reserve(roster.members.size());

@@ -10,7 +10,7 @@ RFC 7748 section 5, ChaCha20-Poly1305 is RFC 8439 section 2.8, AES-256-GCM is FI
 import hashlib
 import struct
 
-VERSION = 6
+VERSION = 7
 RECORDS_PER_KEY = 2**22
 P = 2**255 - 19
 

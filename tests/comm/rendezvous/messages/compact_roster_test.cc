@@ -64,10 +64,34 @@ TEST(CompactRoster, ReadsBackAnIrregularGroup) {
   ExpectReadsBack(roster);
 }
 
-TEST(CompactRoster, AHundredThousandRanksOfARegularLayoutTakeLessThanAMegabyte) {
-  EXPECT_LT(EncodeTable(MakeRoster(12500, 8, 0)).size(), 300000U);
-  EXPECT_LT(EncodeTable(MakeRoster(12500, 8, 1)).size(), 500000U);
+// Nodes have different pids, and the pid of a node's processes is all that their 8 ranks do not have in common with those of other
+// nodes.
+TEST(CompactRoster, AHundredThousandRanksOfARegularLayoutTakeTensOfKilobytes) {
+  EXPECT_LT(EncodeTable(MakeRoster(12500, 8, 0)).size(), 40000U);
+  EXPECT_LT(EncodeTable(MakeRoster(12500, 8, 1)).size(), 120000U);
+  ExpectReadsBack(MakeRoster(12500, 8, 0));
   ExpectReadsBack(MakeRoster(12500, 8, 1));
+}
+
+TEST(CompactRoster, TheColumnsOfARegularLayoutDoNotGrowWithTheNodes) {
+  const auto size_without_pids = [](int nodes) {
+    Roster roster = MakeRoster(nodes, 8, 0);
+    for (Roster::Member& member : roster.members.own()) member.pid = 1;
+    for (Roster::Node& node : roster.nodes.own()) node = {"n", {}};
+    for (Roster::Member& member : roster.members.own()) member.payload = {};
+    return EncodeTable(roster).size();
+  };
+  EXPECT_LT(size_without_pids(12500), 70U);
+  EXPECT_LE(size_without_pids(12500), size_without_pids(1000) + 8);
+}
+
+TEST(CompactRoster, ReadsBackNodesOfDifferentSizes) {
+  Roster roster = MakeRoster(200, 8, 0);
+  for (const int odd : {17, 100, 101}) {
+    roster.members.own().push_back({odd, 8, 7, {}, roster.size()});
+    roster.members.own()[static_cast<size_t>(odd) * 8].pid = -1;
+  }
+  ExpectReadsBack(roster);
 }
 
 // Ranks in turn on the nodes.
@@ -164,8 +188,7 @@ Bytes TableOfAddresses(int addresses) {
   writer.Numbers(counts);
   const std::vector<std::string_view> texts(kNodes - 1);
   for (int slot = 0; slot < addresses; ++slot) writer.Texts(texts);
-  for (int column = 0; column < 3; ++column) writer.Numbers({});
-  writer.Texts({});
+  writer.Numbers(std::vector<int>(kNodes));  // pids: the members' columns are empty
   return writer.Take();
 }
 
@@ -197,72 +220,6 @@ TEST(Columns, TextsThatCountTakeAFewBytes) {
   EXPECT_LT(bytes.size(), 30U);
   EXPECT_EQ(ReadTexts(bytes, texts.size(), 1U << 20), texts);
   EXPECT_EQ(ReadTexts(bytes, texts.size(), 1000), std::vector<std::string>{"malformed"});
-}
-
-// Equal parts are decoded once; those after an irregular node are not equal to the first.
-TEST(Columns, NumbersOfALayoutAreReadAsWritten) {
-  for (const int ranks : {1, 2, 3, 5, 6, 7, 8, 12, 20, 64, 127, 128, 130}) {
-    std::vector<int> nodes;
-    std::vector<int> local_ranks;
-    for (int node = 0; node < 300; ++node) {
-      for (int local = 0; local < (node == 200 ? ranks + 3 : ranks); ++local) {
-        nodes.push_back(node == 250 ? 777 : node);
-        local_ranks.push_back(local);
-      }
-    }
-    for (const std::vector<int>& numbers : {nodes, local_ranks}) {
-      ColumnWriter writer;
-      writer.Numbers(numbers);
-      const Bytes bytes = writer.Take();
-      ColumnReader reader(bytes, 0);
-      const NumberColumn column = reader.Numbers(numbers.size());
-      EXPECT_TRUE(reader.Finish());
-      EXPECT_EQ(column.All(), numbers) << ranks;
-      EXPECT_EQ(column.least(), 0) << ranks;
-      EXPECT_EQ(column.most(), std::ranges::max(numbers)) << ranks;
-      EXPECT_EQ(column.Find(777).size(), std::ranges::count(numbers, 777)) << ranks;
-      for (size_t i = 0; i < numbers.size(); i += 5) ASSERT_EQ(column[i], numbers[i]) << ranks << ' ' << i;
-    }
-  }
-}
-
-TEST(Columns, NumbersThatLeaveAnIntInEqualPartsAreMalformed) {
-  constexpr int kStep = 1 << 28;
-  constexpr size_t kItems = 2 * NumberColumn::kEvery;
-  ColumnWriter writer;
-  writer.Numbers(std::vector<int>(kItems, kStep));
-  const Bytes part = writer.Take();
-  const auto most_of = [&](int parts) {
-    Bytes bytes;
-    for (int i = 0; i < parts; ++i) bytes.insert(bytes.end(), part.begin(), part.end());
-    ColumnReader reader(bytes, 0);
-    const NumberColumn column = reader.Numbers(kItems * static_cast<size_t>(parts));
-    return reader.Finish() ? column.most() : -1;
-  };
-  EXPECT_EQ(most_of(7), 7 * kStep);
-  EXPECT_EQ(most_of(8), -1);
-}
-
-TEST(Columns, NumbersOutsideOfAnIntAreMalformed) {
-  ColumnWriter writer;
-  writer.Numbers({std::numeric_limits<int>::max()});
-  Bytes bytes = writer.Take();
-  const Bytes again(bytes.begin() + 1, bytes.end());
-  bytes[0] = 2 << 1;
-  bytes.insert(bytes.end(), again.begin(), again.end());
-  ColumnReader reader(bytes, 0);
-  EXPECT_EQ(reader.Numbers(2).size(), 0U);
-  EXPECT_FALSE(reader.Finish());
-}
-
-TEST(Columns, AGroupIsNotLargerThanItsColumn) {
-  ColumnWriter writer;
-  writer.Numbers({5, 5, 5, 5});
-  const Bytes bytes = writer.Take();
-  ColumnReader shorter(bytes, 0);
-  EXPECT_EQ(shorter.Numbers(3).size(), 0U);
-  ColumnReader longer(bytes, 0);
-  EXPECT_EQ(longer.Numbers(5).size(), 0U);
 }
 
 TEST(Columns, WhatHasNoNumberCannotCount) {

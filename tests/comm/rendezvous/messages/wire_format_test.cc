@@ -51,8 +51,22 @@ TEST(WireFormat, Hello) {
 TEST(WireFormat, Roster) {
   EXPECT_EQ(Hex(Encode(Group())),
             "04abababababababababababababababababababababababababababababababab01000000020000006964"
-            "3300000002020400026e31060004040304000831302e312e322e33040007666430303a3a3104000204000404"
-            "1602040002080001090000");
+            "3b00000002020400026e3106000900020204000831302e312e322e33040007666430303a3a310900010209"
+            "0002080916010209000009000102080001090000");
+}
+
+// 16 nodes with 2 ranks each: local ranks and nodes are patterns, processes a run; pids differ by node and are packed.
+TEST(WireFormat, RosterOfARegularLayout) {
+  FormedGroup group{{}, {}, 0};
+  for (int node = 0; node < 16; ++node) {
+    group.roster.nodes.push_back({fmt::format("n{:02}", node), {}});
+    for (int local = 0; local < 2; ++local)
+      group.roster.members.push_back({node, local, 1000 + node * node + local, {}, node * 2 + local});
+  }
+  const std::string bytes = Hex(Encode(group));
+  EXPECT_EQ(bytes.substr(bytes.find("1020")),
+            "10200400036e30303e004000000a10020800000a100008000241d00fe10100010409101924314051647990a9c4e10a10"
+            "00080002800100028101");
 }
 
 TEST(WireFormat, Failure) {

@@ -3,6 +3,8 @@
 //
 // An input is a frame, whose first byte is its type; above 0x80 the rest is values for a message of that
 // type.
+#include <fmt/format.h>
+
 #include "comm/rendezvous/liveness/owner_messages.h"
 #include "comm/rendezvous/messages/exit_report.h"
 #include "comm/rendezvous/messages/messages.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr uint8_t kFromValues = 0x80;
 constexpr size_t kMostItems = 5;
+constexpr size_t kMostRepeats = 40;
 
 Bytes Encode(const rendezvous::KeyedAllGather& exchange) {
   return muster::rendezvous::Encode(exchange, rendezvous::ControlType::kKeyedAllGather);
@@ -81,6 +84,12 @@ rendezvous::Hello MakeHello(ValueSource& source) {
   return hello;
 }
 
+// As the layout of one node is that of the next.
+void RepeatMembers(std::vector<Roster::Member>& members, size_t times) {
+  const std::vector<Roster::Member> pattern = members;
+  for (size_t i = 0; i < times; ++i) members.insert(members.end(), pattern.begin(), pattern.end());
+}
+
 rendezvous::FormedGroup MakeGroup(ValueSource& source) {
   rendezvous::FormedGroup group;
   group.key = source.Array<32>();
@@ -92,6 +101,7 @@ rendezvous::FormedGroup MakeGroup(ValueSource& source) {
     member = {static_cast<int>(source.Below(group.roster.nodes.size())), source.Number(), source.Number(),
               Payload(source)};
   }
+  if (source.Flag()) RepeatMembers(group.roster.members.own(), source.Below(kMostRepeats));
   group.root_rank = static_cast<int>(source.Below(group.roster.members.size()));
   return group;
 }
@@ -338,6 +348,17 @@ void FuzzOne(ByteView input) {
     FuzzValues(*type, ValueSource(input.subspan(1)));
 }
 
+// With runs, patterns and packed numbers in its columns.
+rendezvous::FormedGroup RegularGroup() {
+  rendezvous::FormedGroup group;
+  for (int node = 0; node < 20; ++node) {
+    group.roster.nodes.push_back({fmt::format("gpu{:02}", node), {fmt::format("10.1.2.{}", node)}});
+    for (int local = 0; local < 4; ++local)
+      group.roster.members.push_back({node, local, node * 7919 % 4000 + local, {}, node * 4 + local});
+  }
+  return group;
+}
+
 std::vector<Bytes> Seeds() {
   const rendezvous::Agreement agreement{4, "slurm", 0, "slurm:4.0:0", "socket", "timeouts.collective=1h\n"};
   const rendezvous::RankClaim claim{0, 0, 2, {1, 2, 3}};
@@ -352,6 +373,7 @@ std::vector<Bytes> Seeds() {
       muster::rendezvous::Encode(rendezvous::Hello{
           {}, {{"gpu01", 7, agreement, {claim}, Error{Code::kBadEnvironment, "RANK", "unset"}}}}),
       muster::rendezvous::Encode(group),
+      muster::rendezvous::Encode(RegularGroup()),
       muster::rendezvous::Encode(
           rendezvous::Failure{{Code::kPeerLost, "rank 1 on gpu02 ended", "look"}, 1, 137, "Killed\n"}),
       muster::rendezvous::Encode(rendezvous::KeyedAllGather{"ports", 5000, {{0, {1, 2}}, {1, {}}}},
