@@ -20,7 +20,8 @@ class Counting {
     for (const Fault& fault : scenario.faults) AddUp(fault);
     for (const Fault& fault : scenario.faults) Count(fault);
     for (size_t i = 0; i < damages_.size(); ++i) {
-      if (scenario.launches[i].map.root_leaves_within > Duration::zero()) RetireRoot(damages_[i]);
+      if (scenario.launches[i].map.root_leaves_within > Duration::zero())
+        RetireRoot(scenario.launches[i], damages_[i]);
       const int before = scenario.launches[i].follows;
       if (before < 0) continue;
       const Damage& first = damages_[static_cast<size_t>(before)];
@@ -80,10 +81,10 @@ class Counting {
         return;
     }
   }
-  // Ranks that have begun the map name the root, others no rank.
-  static void RetireRoot(Damage& damage) {
+  // Ranks that have begun the map name the root, others no rank. Each ends with an error: a rank below it may notice that first.
+  static void RetireRoot(const Launch& launch, Damage& damage) {
     damage.root_retires = true;
-    damage.guilty.insert(0);
+    for (int rank = 0; rank < launch.world_size; ++rank) damage.guilty.insert(rank);
     damage.whole = false;
     damage.may_fail = true;
   }

@@ -31,8 +31,9 @@ constexpr auto kFound = std::to_array<uint64_t>({
     20,   // a map's root granted the last item and recalled it, without end
     48,   // a root stood still, and blamed the ranks that had ended because of its silence
     334,  // a root lost power while the group formed: a rank below a leader blamed the leader at its deadline
-    3386,   // a leader between others was stopped: the root named a rank behind it at its deadline
-    3662,   // the same, earlier than the deadline by more than liveness.dead_after
+    3386,  // a leader between others was stopped: the root named a rank behind it at its deadline
+    3662,  // the same, earlier than the deadline by more than liveness.dead_after
+    5304,  // of the simulation: a root retired before its map, and a leader ended with that error before ranks below it had it
     20065,  // a leader and all nodes behind it lost power: the root stayed 14 s for exit reports
     85479,  // of the simulation: ranks are late after one that was killed and started again: the judge excused each wait of their launch
     100286,  // a request for a map was on its way to a root that retired: the rank waited for its deadline
