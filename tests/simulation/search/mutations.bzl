@@ -219,8 +219,8 @@ MUTATIONS = {
         "blames",
         "comm/rendezvous/control",
         "map_relay.cc",
-        "  if (const auto heading = map::HeadingOf(message)) {",
-        "  if (const auto heading = map::HeadingOf(message); false) {",
+        "  if (!sent) return Refuse(rank, heading->map);",
+        "  if (!sent) return;",
     ),
     "request_for_a_map_is_lost_with_the_root": (
         "blames",
