@@ -28,15 +28,17 @@ class Step {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Both sides, without sockets; the root's half of it is half the time.
-auth::SealedChannel ShakeHands(auth::Prover& prover, const auth::MeetingId& meeting) {
+// Both sides, without sockets. As in a launch the root has one key pair, and each leader its own.
+auth::SealedChannel ShakeHands(auth::Prover& prover, const auth::MeetingId& meeting,
+                               auth::EphemeralKey& roots_key) {
+  auth::EphemeralKey leaders_key;
   std::deque<std::pair<bool, Bytes>> wire;  // whether it is for the server
   std::optional<auth::SealedChannel> channel;
   auth::Handshake client(
-      {auth::Role::kClient, meeting, "root"}, prover,
+      {auth::Role::kClient, meeting, "root"}, prover, leaders_key,
       [&](Bytes message) { wire.emplace_back(true, std::move(message)); }, [](auth::HandshakeResult) {});
   auth::Handshake server(
-      {auth::Role::kServer, meeting, "leader"}, prover,
+      {auth::Role::kServer, meeting, "leader"}, prover, roots_key,
       [&](Bytes message) { wire.emplace_back(false, std::move(message)); },
       [&](auth::HandshakeResult result) { channel = std::move(result.channel); });
   server.Start();
@@ -52,8 +54,10 @@ auth::SealedChannel ShakeHands(auth::Prover& prover, const auth::MeetingId& meet
 std::vector<auth::SealedChannel> ShakeAllHands(const Launch& launch, auth::Prover& prover, const char* name) {
   const auth::MeetingId meeting = auth::MeetingIdOf(launch.key);
   std::vector<auth::SealedChannel> channels;
+  auth::EphemeralKey roots_key;
   const Step step(name);
-  for (int rank = 1; rank < launch.world_size; ++rank) channels.push_back(ShakeHands(prover, meeting));
+  for (int rank = 1; rank < launch.world_size; ++rank)
+    channels.push_back(ShakeHands(prover, meeting, roots_key));
   return channels;
 }
 

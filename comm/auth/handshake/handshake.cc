@@ -6,10 +6,10 @@
 
 namespace muster::auth {
 
-Handshake::Handshake(Params params, Prover& prover, Send send, Done done)
+Handshake::Handshake(Params params, Prover& prover, EphemeralKey& key, Send send, Done done)
     : machine_(params.role == Role::kClient
-                   ? MakeClientMachine(std::move(params), prover, std::move(send), std::move(done))
-                   : MakeServerMachine(std::move(params), prover, std::move(send), std::move(done))) {}
+                   ? MakeClientMachine(std::move(params), prover, key, std::move(send), std::move(done))
+                   : MakeServerMachine(std::move(params), prover, key, std::move(send), std::move(done))) {}
 
 Handshake::~Handshake() { machine_->Abandon(); }
 

@@ -1,5 +1,5 @@
 // The authenticated hello: two ends of a connection prove their identity to each other and derive keys, or
-// close it. Mutual, bound to meeting, roles, method, protocol version, both nonces and both one-time keys.
+// close it. Mutual, bound to meeting, roles, method, protocol version, both nonces and both public keys.
 // README.md draws it and explains its guarantees.
 //
 // Sans-IO: the caller frames the messages (each at most kMaxHandshakeMessage bytes; refuse a longer frame
@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/auth/handshake/ephemeral_key.h"
 #include "comm/auth/handshake/handshake_messages.h"
 #include "comm/auth/proof.h"
 #include "comm/auth/sealed_channel.h"
@@ -55,12 +56,12 @@ class Handshake {
   using Send = std::function<void(Bytes)>;
   using Done = std::function<void(HandshakeResult)>;
 
-  // `prover` must outlive the handshake. `send` gets each message to send, in order; messages before `done`
+  // `prover` and `key` must outlive the handshake. `send` gets each message to send, in order; messages before `done`
   // must still be delivered, also with kRejected (they have the reason for the peer). `done` is called
   // exactly once. Both may be called from within Start, OnMessage or the prover's answer, and may destroy the
   // Handshake; neither is called after its destruction. `send` must not deliver the peer's next message
   // before it returns: it queues.
-  Handshake(Params params, Prover& prover, Send send, Done done);
+  Handshake(Params params, Prover& prover, EphemeralKey& key, Send send, Done done);
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
   ~Handshake();

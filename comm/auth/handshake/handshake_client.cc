@@ -12,8 +12,7 @@ class ClientMachine final : public HandshakeMachine {
 
  protected:
   void Begin() override {
-    pair_ = MakeKeyPair();
-    HelloMessage hello{kProtocolVersion, method(), params().meeting, {}, pair_.public_key};
+    HelloMessage hello{kProtocolVersion, method(), params().meeting, {}, public_key()};
     RandomBytes(hello.nonce);
     if (!psk().empty()) hello.mac = HelloMac(psk(), Encode(hello));
     hello_ = Encode(hello);
@@ -34,7 +33,7 @@ class ClientMachine final : public HandshakeMachine {
       return Reject(RejectReason::kOtherVersion, OtherVersion(answer->version));
     if (answer->method != method()) return Reject(RejectReason::kOtherMethod, OtherMethod(answer->method));
     const Digest hash = TranscriptHash(hello_, message.first(kAnswerBytes));
-    if (!DeriveKeys(pair_, answer->public_key, hash)) return;
+    if (!DeriveKeys(answer->public_key, hash)) return;
     const Result<Bytes> proof = sealed().opener.Open(message.subspan(kAnswerBytes));
     if (!proof) return Reject(RejectReason::kBadProof, OtherKeys());
     CheckProof(*proof, [this](const Status& status) { OnServerChecked(status); });
@@ -65,15 +64,15 @@ class ClientMachine final : public HandshakeMachine {
                 /*peer_proven=*/true);
   }
 
-  KeyPair pair_;
   Bytes hello_;
 };
 
 }  // namespace
 
 std::shared_ptr<HandshakeMachine> MakeClientMachine(Handshake::Params params, Prover& prover,
-                                                    Handshake::Send send, Handshake::Done done) {
-  return std::make_shared<ClientMachine>(std::move(params), prover, std::move(send), std::move(done));
+                                                    EphemeralKey& key, Handshake::Send send,
+                                                    Handshake::Done done) {
+  return std::make_shared<ClientMachine>(std::move(params), prover, key, std::move(send), std::move(done));
 }
 
 }  // namespace muster::auth

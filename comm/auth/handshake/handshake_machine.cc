@@ -5,9 +5,13 @@
 
 namespace muster::auth {
 
-HandshakeMachine::HandshakeMachine(Handshake::Params params, Prover& prover, Handshake::Send send,
-                                   Handshake::Done done)
-    : params_(std::move(params)), prover_(prover), send_(std::move(send)), done_(std::move(done)) {}
+HandshakeMachine::HandshakeMachine(Handshake::Params params, Prover& prover, EphemeralKey& key,
+                                   Handshake::Send send, Handshake::Done done)
+    : params_(std::move(params)),
+      prover_(prover),
+      key_(key),
+      send_(std::move(send)),
+      done_(std::move(done)) {}
 
 void HandshakeMachine::Start() {
   if (Status ready = CryptoReady(); !ready) return EndRejected(ready.error());
@@ -37,8 +41,8 @@ void HandshakeMachine::Transmit(Bytes message) {
   send_(std::move(message));
 }
 
-bool HandshakeMachine::DeriveKeys(const KeyPair& own, const PublicKey& peer_key, const Digest& transcript) {
-  const std::optional<SecretKey> agreed = AgreeOnKey(own.secret, peer_key);
+bool HandshakeMachine::DeriveKeys(const PublicKey& peer_key, const Digest& transcript) {
+  const std::optional<SecretKey> agreed = AgreeOnKey(key_.Get().secret, peer_key);
   if (!agreed) {
     Reject(RejectReason::kMalformed,
            {Code::kAuthentication, fmt::format("{} sent an invalid public key", peer())});

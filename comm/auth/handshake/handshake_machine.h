@@ -16,7 +16,8 @@ namespace muster::auth {
 
 class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
  public:
-  HandshakeMachine(Handshake::Params params, Prover& prover, Handshake::Send send, Handshake::Done done);
+  HandshakeMachine(Handshake::Params params, Prover& prover, EphemeralKey& key, Handshake::Send send,
+                   Handshake::Done done);
   HandshakeMachine(const HandshakeMachine&) = delete;
   HandshakeMachine& operator=(const HandshakeMachine&) = delete;
   virtual ~HandshakeMachine() = default;
@@ -41,6 +42,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   const Handshake::Params& params() const { return params_; }
   AuthMethod method() const { return prover_.method(); }
   ByteView psk() const { return prover_.psk(); }
+  const PublicKey& public_key() { return key_.Get().public_key; }
   const Digest& transcript() const { return transcript_; }
   SealedChannel& sealed() { return *sealed_; }
 
@@ -48,7 +50,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
   void Expect(std::optional<MessageType> type) { expected_ = type; }
   void Transmit(Bytes message);
   // False, with the handshake over, if the peer's public key is unusable.
-  [[nodiscard]] bool DeriveKeys(const KeyPair& own, const PublicKey& peer_key, const Digest& transcript);
+  [[nodiscard]] bool DeriveKeys(const PublicKey& peer_key, const Digest& transcript);
 
   // `next` gets this side's proof; a failure ends the handshake.
   void MakeProof(std::function<void(Bytes)> next);
@@ -73,6 +75,7 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
 
   const Handshake::Params params_;
   Prover& prover_;
+  EphemeralKey& key_;
   Handshake::Send send_;
   Handshake::Done done_;
   bool over_ = false;
@@ -86,8 +89,10 @@ class HandshakeMachine : public std::enable_shared_from_this<HandshakeMachine> {
 };
 
 std::shared_ptr<HandshakeMachine> MakeClientMachine(Handshake::Params params, Prover& prover,
-                                                    Handshake::Send send, Handshake::Done done);
+                                                    EphemeralKey& key, Handshake::Send send,
+                                                    Handshake::Done done);
 std::shared_ptr<HandshakeMachine> MakeServerMachine(Handshake::Params params, Prover& prover,
-                                                    Handshake::Send send, Handshake::Done done);
+                                                    EphemeralKey& key, Handshake::Send send,
+                                                    Handshake::Done done);
 
 }  // namespace muster::auth

@@ -41,11 +41,10 @@ class ServerMachine final : public HandshakeMachine {
   }
 
   void Answer(ByteView message, const HelloMessage& hello) {
-    const KeyPair pair = MakeKeyPair();
-    AnswerMessage answer{kProtocolVersion, method(), {}, pair.public_key};
+    AnswerMessage answer{kProtocolVersion, method(), {}, public_key()};
     RandomBytes(answer.nonce);
     Bytes encoded = Encode(answer);
-    if (!DeriveKeys(pair, hello.public_key, TranscriptHash(message, encoded))) return;
+    if (!DeriveKeys(hello.public_key, TranscriptHash(message, encoded))) return;
     MakeProof([this, encoded = std::move(encoded)](const Bytes& proof) {
       Bytes whole = encoded;
       const Bytes sealed_proof = sealed().sealer.Seal(proof);
@@ -80,8 +79,9 @@ class ServerMachine final : public HandshakeMachine {
 }  // namespace
 
 std::shared_ptr<HandshakeMachine> MakeServerMachine(Handshake::Params params, Prover& prover,
-                                                    Handshake::Send send, Handshake::Done done) {
-  return std::make_shared<ServerMachine>(std::move(params), prover, std::move(send), std::move(done));
+                                                    EphemeralKey& key, Handshake::Send send,
+                                                    Handshake::Done done) {
+  return std::make_shared<ServerMachine>(std::move(params), prover, key, std::move(send), std::move(done));
 }
 
 }  // namespace muster::auth

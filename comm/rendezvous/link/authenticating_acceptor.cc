@@ -63,6 +63,7 @@ void AuthenticatingAcceptor::Close() {
   first_messages_ = {};
   for (const auto& [id, entry] : half_open_) table_.Remove(id);
   half_open_.clear();
+  key_.Wipe();
 }
 
 void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) {
@@ -80,7 +81,7 @@ void AuthenticatingAcceptor::Admit(UniqueFd fd, const net::SocketAddress& peer) 
   entry.stream = std::make_unique<net::FrameStream>(loop_, std::move(fd), auth::kMaxHandshakeMessage);
   entry.handshake = std::make_unique<auth::Handshake>(
       auth::Handshake::Params{auth::Role::kServer, params_.meeting, peer.ToString(), params_.self, source},
-      prover_, [this, id](const Bytes& message) { Transmit(id, message); },
+      prover_, key_, [this, id](const Bytes& message) { Transmit(id, message); },
       [this, id](auth::HandshakeResult result) { Finish(id, std::move(result)); });
   entry.clock = std::make_unique<HandshakeClock>(
       loop_, params_.handshake_timeout, [this, id](bool own_prover) { OnHandshakeTimeout(id, own_prover); });

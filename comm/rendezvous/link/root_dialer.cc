@@ -86,6 +86,7 @@ void RootDialer::Stop() {
   for (const auto* attempts : {&attempts_, &swept_}) {
     for (const auto& attempt : *attempts) StopAttempt(*attempt);
   }
+  key_.Wipe();
 }
 
 void RootDialer::AddCandidates(const std::vector<net::SocketAddress>& candidates) {
@@ -194,7 +195,7 @@ void RootDialer::OnConnected(Attempt& attempt, UniqueFd fd) {
   attempt.handshake = std::make_unique<auth::Handshake>(
       auth::Handshake::Params{auth::Role::kClient, params_.meeting, attempt.address.ToString(), "this rank",
                               attempt.address.Host()},
-      prover_,
+      prover_, key_,
       [stream, &attempt](const Bytes& message) {
         attempt.clock->SetOwnTurn(false);
         stream->Send(message);

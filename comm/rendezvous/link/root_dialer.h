@@ -87,6 +87,7 @@ class RootDialer {
   auth::Prover& prover_;
   OnLink on_link_;
   OnRejected on_rejected_;
+  auth::EphemeralKey key_;  // until there is a link
   size_t candidates_ = 0;
   std::set<std::string> known_;                     // the addresses of attempts_: one search has thousands
   std::vector<std::unique_ptr<Attempt>> attempts_;  // one for each candidate, more for one that closes slowly

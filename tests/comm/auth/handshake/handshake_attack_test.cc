@@ -31,7 +31,7 @@ class AttackTest : public testing::TestWithParam<AuthMethod> {
 
   // Those of an honest handshake.
   void SetUp() override {
-    HandshakePair honest(*prover_, *prover_);
+    HandshakePair honest(*prover_, keys_);
     honest.Run();
     seen_ = honest.seen;
     ASSERT_EQ(seen_.size(), static_cast<size_t>(kMessages));
@@ -49,6 +49,7 @@ class AttackTest : public testing::TestWithParam<AuthMethod> {
   }
 
   std::unique_ptr<Prover> prover_;
+  EndKeys keys_;  // of all handshakes: that of a recording as well
   std::vector<Bytes> seen_;
 };
 
@@ -56,7 +57,7 @@ TEST_P(AttackTest, NoFlippedBitGoesUnnoticed) {
   for (int index = 0; index < kMessages; ++index) {
     const size_t bits = 8 * seen_[static_cast<size_t>(index)].size();
     for (size_t bit = 0; bit < bits; ++bit) {
-      HandshakePair pair(*prover_, *prover_);
+      HandshakePair pair(*prover_, keys_);
       pair.Run([&](int at, Bytes& message) {
         if (at == index) message[bit / 8] = static_cast<uint8_t>(message[bit / 8] ^ (1U << (bit % 8)));
       });
@@ -70,7 +71,7 @@ TEST_P(AttackTest, NoTruncationOrExtensionGoesUnnoticed) {
     const size_t size = seen_[static_cast<size_t>(index)].size();
     for (size_t length = 0; length <= size + 17; ++length) {
       if (length == size) continue;
-      HandshakePair pair(*prover_, *prover_);
+      HandshakePair pair(*prover_, keys_);
       pair.Run([&](int at, Bytes& message) {
         if (at == index) message.resize(length);
       });
@@ -81,7 +82,7 @@ TEST_P(AttackTest, NoTruncationOrExtensionGoesUnnoticed) {
 
 TEST_P(AttackTest, NoMessageOfAnotherHandshakeIsTaken) {
   for (int index = 0; index < kMessages; ++index) {
-    HandshakePair pair(*prover_, *prover_);
+    HandshakePair pair(*prover_, keys_);
     pair.Run([&](int at, Bytes& message) {
       if (at == index) message = seen_[static_cast<size_t>(at)];
     });
@@ -90,7 +91,7 @@ TEST_P(AttackTest, NoMessageOfAnotherHandshakeIsTaken) {
 }
 
 TEST_P(AttackTest, AWholeRecordedClientIsNotTaken) {
-  HandshakePair pair(*prover_, *prover_);
+  HandshakePair pair(*prover_, keys_);
   pair.server.handshake->Start();
   pair.server.handshake->OnMessage(seen_[0]);
   pair.server.handshake->OnMessage(seen_[2]);
@@ -98,7 +99,7 @@ TEST_P(AttackTest, AWholeRecordedClientIsNotTaken) {
 }
 
 TEST_P(AttackTest, AWholeRecordedServerIsNotTaken) {
-  HandshakePair pair(*prover_, *prover_);
+  HandshakePair pair(*prover_, keys_);
   pair.client.handshake->Start();
   pair.client.handshake->OnMessage(seen_[1]);
   EXPECT_EQ(pair.client.outcome(), Outcome::kRejected);
@@ -108,7 +109,7 @@ TEST_P(AttackTest, AWholeRecordedServerIsNotTaken) {
 
 TEST_P(AttackTest, AMessageGivenTwiceIsNotTakenTwice) {
   for (int index = 0; index < 3; ++index) {
-    HandshakePair pair(*prover_, *prover_);
+    HandshakePair pair(*prover_, keys_);
     pair.Run([&](int at, Bytes& message) {
       if (at == index) (index % 2 == 0 ? pair.server : pair.client).handshake->OnMessage(message);
     });
@@ -121,7 +122,7 @@ TEST_P(AttackTest, AMessageGivenTwiceIsNotTakenTwice) {
 }
 
 TEST_P(AttackTest, OwnMessagesComingBackAreNotTaken) {
-  HandshakePair pair(*prover_, *prover_);
+  HandshakePair pair(*prover_, keys_);
   pair.Run([&](int at, Bytes& message) {
     if (at != 3) return;
     ASSERT_EQ(pair.seen.size(), 3U);
@@ -131,7 +132,7 @@ TEST_P(AttackTest, OwnMessagesComingBackAreNotTaken) {
   });
   EXPECT_EQ(pair.client.outcome(), Outcome::kRejected);
 
-  HandshakePair mirror(*prover_, *prover_);
+  HandshakePair mirror(*prover_, keys_);
   mirror.client.handshake->Start();
   const std::optional<HelloMessage> hello = ParseHello(mirror.client.TakeSent());
   ASSERT_TRUE(hello);
@@ -145,7 +146,7 @@ TEST_P(AttackTest, KeysThatMakeTheResultKnownAreRefused) {
   PublicKey one{};
   one[0] = 1;
   for (const PublicKey& weak : {PublicKey{}, one}) {
-    HandshakePair pair(*prover_, *prover_);
+    HandshakePair pair(*prover_, keys_);
     pair.Run([&](int at, Bytes& message) {
       if (at == 0) std::copy(weak.begin(), weak.end(), message.begin() + kHelloBytesBeforeMac - 32);
     });

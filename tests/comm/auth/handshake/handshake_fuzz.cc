@@ -27,8 +27,9 @@ bool HandshakeFuzzOne(ByteView input) {
   const std::unique_ptr<Prover> prover = ProverFor(input[0]);
   const Role role = input[0] / 3 % 2 == 0 ? Role::kServer : Role::kClient;
   Outcome outcome = Outcome::kInProgress;
+  EphemeralKey key;
   Handshake handshake(
-      {role, MeetingIdOf("job 7"), "peer"}, *prover, [](const Bytes&) {},
+      {role, MeetingIdOf("job 7"), "peer"}, *prover, key, [](const Bytes&) {},
       [&outcome](const HandshakeResult& result) { outcome = result.outcome; });
   handshake.Start();
   for (ByteView rest = input.subspan(1); rest.size() >= 2;) {

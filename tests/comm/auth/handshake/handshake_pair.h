@@ -14,14 +14,16 @@
 namespace muster::auth {
 
 struct HandshakeEnd {
+  EphemeralKey own_key;
   std::unique_ptr<Handshake> handshake;
   std::deque<Bytes> sent;
   std::optional<HandshakeResult> result;
   int done_calls = 0;
 
-  void Open(Role role, Prover& prover, std::string_view meeting_key, std::string peer) {
+  void Open(Role role, Prover& prover, std::string_view meeting_key, std::string peer,
+            EphemeralKey* key = nullptr) {
     handshake = std::make_unique<Handshake>(
-        Handshake::Params{role, MeetingIdOf(meeting_key), std::move(peer)}, prover,
+        Handshake::Params{role, MeetingIdOf(meeting_key), std::move(peer)}, prover, key ? *key : own_key,
         [this](Bytes message) { sent.push_back(std::move(message)); },
         [this](HandshakeResult given) {
           ++done_calls;
@@ -37,6 +39,12 @@ struct HandshakeEnd {
   std::string error() const { return result ? result->error.message : "(not ended)"; }
 };
 
+// Those of two sides, for several handshakes.
+struct EndKeys {
+  EphemeralKey client;
+  EphemeralKey server;
+};
+
 class HandshakePair {
  public:
   // Sees each message (0 hello, 1 answer, 2 proof, 3 verdict; a reject counts where it comes) and may change
@@ -47,6 +55,11 @@ class HandshakePair {
                 std::string_view server_meeting = "job 7") {
     client.Open(Role::kClient, client_prover, client_meeting, "root:61001");
     server.Open(Role::kServer, server_prover, server_meeting, "gpu02:40000");
+  }
+
+  HandshakePair(Prover& prover, EndKeys& keys) {
+    client.Open(Role::kClient, prover, "job 7", "root:61001", &keys.client);
+    server.Open(Role::kServer, prover, "job 7", "gpu02:40000", &keys.server);
   }
 
   void Run(const Tap& tap = {}) {

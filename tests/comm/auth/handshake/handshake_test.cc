@@ -128,6 +128,34 @@ TEST(Handshake, MessagesAreNeverTheSameTwice) {
   for (size_t i = 0; i < first.seen.size(); ++i) EXPECT_NE(first.seen[i], second.seen[i]) << "message " << i;
 }
 
+// A root serves all its leaders with one key pair, and a leader tries all addresses of the root with one.
+TEST(Handshake, TwoOfTheSameKeyPairsHaveOtherKeys) {
+  const auto prover = SecretProver();
+  EndKeys keys;
+  HandshakePair first(*prover, keys);
+  HandshakePair second(*prover, keys);
+  first.Run();
+  second.Run();
+  EXPECT_EQ(ParseHello(first.seen[0])->public_key, ParseHello(second.seen[0])->public_key);
+  EXPECT_EQ(ParseAnswer(first.seen[1])->public_key, ParseAnswer(second.seen[1])->public_key);
+  ExpectChannelsFit(first);
+  ExpectChannelsFit(second);
+  EXPECT_NE(first.client.result->channel->sealer.Seal(AsBytes("up")),
+            second.client.result->channel->sealer.Seal(AsBytes("up")));
+  EXPECT_NE(first.server.result->channel->sealer.Seal(AsBytes("down")),
+            second.server.result->channel->sealer.Seal(AsBytes("down")));
+}
+
+TEST(Handshake, AnotherOfTheSameKeyPairsCostsOneMultiplicationOnEachSide) {
+  const auto prover = SecretProver();
+  EndKeys keys;
+  x25519_operations = 0;
+  HandshakePair(*prover, keys).Run();
+  EXPECT_EQ(x25519_operations, 4);
+  HandshakePair(*prover, keys).Run();
+  EXPECT_EQ(x25519_operations, 6);
+}
+
 TEST(Handshake, OtherSecretIsNamedOnBothSides) {
   const auto client = SecretProver();
   const auto server = SecretProver();
@@ -237,7 +265,7 @@ TEST(Handshake, AnotherSecretIsRefusedBeforeTheServerProvesItself) {
   HandshakePair pair(*client, *server);
   x25519_operations = 0;
   pair.Run();
-  EXPECT_EQ(x25519_operations, 1) << "the client's key; an answer would have cost the server two more";
+  EXPECT_EQ(x25519_operations, 1) << "the client's key; an answer would have cost the server more";
   ASSERT_EQ(pair.seen.size(), 2U);
   EXPECT_EQ(TypeOf(pair.seen[1]), MessageType::kReject);
 }
@@ -376,9 +404,10 @@ TEST_F(SlowHandshake, MayBeDestroyedWhileTheProofOfThePeerIsLookedAt) {
 TEST(Handshake, MayBeDestroyedByItsCallbacks) {
   const auto prover = MakeNoneProver();
   int done_calls = 0;
+  EphemeralKey key;
   std::unique_ptr<Handshake> sending;
   sending = std::make_unique<Handshake>(
-      Handshake::Params{Role::kClient, {}, "root"}, *prover, [&](const Bytes&) { sending.reset(); },
+      Handshake::Params{Role::kClient, {}, "root"}, *prover, key, [&](const Bytes&) { sending.reset(); },
       [&](const HandshakeResult&) { ++done_calls; });
   sending->Start();
   EXPECT_EQ(sending, nullptr);
@@ -386,7 +415,7 @@ TEST(Handshake, MayBeDestroyedByItsCallbacks) {
 
   std::unique_ptr<Handshake> ending;
   ending = std::make_unique<Handshake>(
-      Handshake::Params{Role::kServer, {}, "gpu02"}, *prover, [](const Bytes&) {},
+      Handshake::Params{Role::kServer, {}, "gpu02"}, *prover, key, [](const Bytes&) {},
       [&](const HandshakeResult&) {
         ++done_calls;
         ending.reset();

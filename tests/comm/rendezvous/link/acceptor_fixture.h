@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,13 +76,24 @@ class AuthenticatingAcceptorTest : public testing::Test {
     return true;
   }
   // The hello that every process with the meeting's key can send.
+  Bytes PlainHello() const {
+    return Encode(auth::HelloMessage{
+        auth::kProtocolVersion, prover->method(), kMeeting, {}, auth::MakeKeyPair().public_key});
+  }
   void SendHello(const UniqueFd& fd) {
-    auth::HelloMessage hello{
-        auth::kProtocolVersion, prover->method(), kMeeting, {}, auth::MakeKeyPair().public_key};
-    const Bytes message = Encode(hello);
+    const Bytes message = PlainHello();
     Bytes frame = {static_cast<uint8_t>(message.size()), 0, 0, 0};
     frame.insert(frame.end(), message.begin(), message.end());
     EXPECT_EQ(send(fd.get(), frame.data(), frame.size(), MSG_NOSIGNAL), static_cast<ssize_t>(frame.size()));
+  }
+  // To a new connection with that hello.
+  std::optional<auth::AnswerMessage> AnswerOfTheListener() {
+    std::optional<auth::AnswerMessage> answer;
+    net::FrameStream stream(*loop, ConnectAs(""), auth::kMaxHandshakeMessage);
+    stream.Start([&](ByteView frame) { answer = auth::ParseAnswer(frame); }, [](const Error&) {});
+    stream.Send(PlainHello());
+    EXPECT_TRUE(loop.Until([&] { return answer.has_value(); }));
+    return answer;
   }
   // A connection that the other side has closed reads as its end, or as a reset.
   bool IsClosed(const UniqueFd& fd) {

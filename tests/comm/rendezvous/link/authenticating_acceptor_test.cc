@@ -41,6 +41,20 @@ TEST_F(AuthenticatingAcceptorTest, WithTheSecret) {
   ASSERT_TRUE(loop.Until([&] { return !links.empty() && !dialed.empty(); }));
 }
 
+TEST_F(AuthenticatingAcceptorTest, OneKeyPairServesAllPeersUntilItCloses) {
+  Open();
+  const auto first = AnswerOfTheListener();
+  const auto second = AnswerOfTheListener();
+  listener->Close();
+  const auto opened = listener->Open(loopback, {port});
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto later = AnswerOfTheListener();
+  ASSERT_TRUE(first && second && later);
+  EXPECT_EQ(first->public_key, second->public_key);
+  EXPECT_NE(first->nonce, second->nonce);
+  EXPECT_NE(first->public_key, later->public_key);
+}
+
 TEST_F(AuthenticatingAcceptorTest, AnotherSecretIsTurnedAwayAndSaid) {
   prover = SecretProver('a');
   Open();

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 
+#include "comm/auth/handshake/handshake_messages.h"
+#include "comm/net/acceptor.h"
 #include "comm/rendezvous/link/authenticating_acceptor.h"
 #include "tests/comm/net/test_loop.h"
 
@@ -151,6 +153,32 @@ TEST_F(RootDialerTest, ASilentStrangerOnTheFirstPortHoldsNobodyUp) {
   MakeDialer();
   dialer->AddCandidates({At(PortOf(stranger)), At(OpenDoor({net::FreePort()}))});
   ASSERT_TRUE(loop.Until([&] { return Linked(); }));
+}
+
+// Two addresses of the root, or two ports: a leader makes one key pair for all.
+TEST_F(RootDialerTest, AllAttemptsHaveOneKeyPair) {
+  std::vector<Bytes> hellos;
+  std::vector<std::unique_ptr<net::FrameStream>> peers;
+  const auto admit = [&](UniqueFd fd, const net::SocketAddress&) {
+    peers.push_back(std::make_unique<net::FrameStream>(*loop, std::move(fd), auth::kMaxHandshakeMessage));
+    peers.back()->Start([&](ByteView frame) { hellos.emplace_back(frame.begin(), frame.end()); },
+                        [](const Error&) {});
+  };
+  std::vector<std::unique_ptr<net::Acceptor>> silent;
+  MakeDialer();
+  for (int i = 0; i < 2; ++i) {
+    UniqueFd listener = *net::Listen(At(0));
+    const uint16_t port = net::LocalAddress(listener.get()).port();
+    silent.push_back(std::make_unique<net::Acceptor>(*loop, std::move(listener), admit));
+    ASSERT_TRUE(silent.back()->Start());
+    dialer->AddCandidates({At(port)});
+  }
+  ASSERT_TRUE(loop.Until([&] { return hellos.size() == 2; }));
+  const auto first = auth::ParseHello(hellos[0]);
+  const auto second = auth::ParseHello(hellos[1]);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->public_key, second->public_key);
+  EXPECT_NE(first->nonce, second->nonce);
 }
 
 TEST_F(RootDialerTest, ASilentStrangerAloneIsReported) {

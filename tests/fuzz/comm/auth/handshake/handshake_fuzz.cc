@@ -22,8 +22,10 @@ class Insider {
   bool Run(ByteView proof, ByteView verdict) {
     const auth::Role honest = role_ == auth::Role::kClient ? auth::Role::kServer : auth::Role::kClient;
     auth::Outcome outcome = auth::Outcome::kInProgress;
+    auth::EphemeralKey key;
     auth::Handshake handshake(
-        {honest, meeting_, "peer"}, prover_, [this](Bytes message) { sent_.push_back(std::move(message)); },
+        {honest, meeting_, "peer"}, prover_, key,
+        [this](Bytes message) { sent_.push_back(std::move(message)); },
         [&outcome](const auth::HandshakeResult& result) { outcome = result.outcome; });
     handshake.Start();
     role_ == auth::Role::kClient ? AsClient(handshake, proof) : AsServer(handshake, proof, verdict);
