@@ -186,12 +186,13 @@ for kind in link-to-folder pipe; do
   in_an_items_place $kind '/tmp/logs/item exists and is no result of a map'
 done
 in_an_items_place directory 'exit 0, but cannot rename to /tmp/logs/item: Operation not permitted: what is there belongs to user 60124'
+root='rank 0 on gpu01'
 remove='(give a journal in a directory of your own or of your project)'
-in_a_map link-to-folder journal "cannot open the journal /tmp/logs/journal: the symbolic link \"journal\" belongs to user 60124 $remove"
-in_a_map pipe journal "cannot open the journal /tmp/logs/journal: Not a directory $remove"
-in_a_map directory journal "cannot open the journal /tmp/logs/journal: $of_another $remove"
-in_a_map link journal/000001.segment '/tmp/logs/journal/000001.segment is a symbolic link: not followed'
-in_a_map pipe journal/000001.segment '/tmp/logs/journal/000001.segment is no plain file'
+in_a_map link-to-folder journal "$root: cannot open the journal /tmp/logs/journal: the symbolic link \"journal\" belongs to user 60124 $remove"
+in_a_map pipe journal "$root: cannot open the journal /tmp/logs/journal: Not a directory $remove"
+in_a_map directory journal "$root: cannot open the journal /tmp/logs/journal: $of_another $remove"
+in_a_map link journal/000001.segment "$root: /tmp/logs/journal/000001.segment is a symbolic link: not followed"
+in_a_map pipe journal/000001.segment "$root: /tmp/logs/journal/000001.segment is no plain file"
 in_a_map link journal/lock
 in_a_map pipe journal/lock
 
