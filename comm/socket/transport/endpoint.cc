@@ -30,8 +30,8 @@ std::string NameOfPort(uint32_t network_namespace, uint16_t port) {
   return fmt::format("data-{:08x}-{}", network_namespace, port);
 }
 
-// As ViewOf makes them: each address has one form.
-bool IsUsual(const EndpointView& view) {
+// As ViewOf makes it: each address has one form.
+bool IsCanonical(const EndpointView& view) {
   if (view.name == EndpointView::Name::kOfPort) return HasNameOfPort(view);
   if (view.name == EndpointView::Name::kNone) return true;
   return !view.own_name.empty() && IsSocketName(view.own_name) &&
@@ -107,7 +107,7 @@ Result<EndpointView> ReadEndpoint(ByteView payload, const Roster& roster, int ra
   }
   view.port = reader.U16();
   if (!reader.ok() || reader.remaining() > 0 || name > static_cast<uint8_t>(EndpointView::Name::kOwn) ||
-      !IsUsual(view)) {
+      !IsCanonical(view)) {
     return Fail(Code::kDisagreement, "{} sent a malformed data endpoint", DescribeRank(roster, rank));
   }
   return view;
@@ -131,11 +131,18 @@ Result<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Open(const SocketEndpoin
   return endpoint;
 }
 
+Result<net::PrivateSocket> SocketEndpoint::BindUnix() const {
+  constexpr auto kListener = net::PrivateSocket::Kind::kListener;
+  // In the first base only, where the other ranks of the node are. A process that was killed may have left the name.
+  if (HasNameOfPort(ViewOf(address_)) && !bases_.empty()) {
+    const std::string name = NameOfPort(address_.network_namespace, address_.port);
+    if (auto opened = net::PrivateSocket::OpenIn(bases_.front(), name, kListener)) return opened;
+  }
+  return net::PrivateSocket::Open(bases_, net::UniqueSocketName("data"), kListener);
+}
+
 void SocketEndpoint::OpenUnix() {
-  auto opened = OpenUnixByPort();
-  if (!opened)
-    opened =
-        net::PrivateSocket::Open(bases_, net::UniqueSocketName("data"), net::PrivateSocket::Kind::kListener);
+  Result<net::PrivateSocket> opened = BindUnix();
   if (!opened) {
     why_no_unix_ = opened.error().message;
     LogDebug("{}; TCP inside this node", why_no_unix_);
@@ -146,14 +153,6 @@ void SocketEndpoint::OpenUnix() {
   address_.base = NumberOfBase(directory.base());
   known_.push_back(directory);
   unix_.push_back(*std::move(opened));
-}
-
-// Under another base than the first the ranks of this node would look for it in vain: a taken name is another process's,
-// which ended without removing it.
-Result<net::PrivateSocket> SocketEndpoint::OpenUnixByPort() const {
-  if (bases_.empty() || !HasNameOfPort(ViewOf(address_))) return muster::Fail(Code::kSystem, "no port");
-  return net::PrivateSocket::OpenIn(bases_.front(), NameOfPort(address_.network_namespace, address_.port),
-                                    net::PrivateSocket::Kind::kListener);
 }
 
 SocketEndpoint::~SocketEndpoint() {

@@ -104,8 +104,8 @@ class SocketEndpoint {
   SocketEndpoint() = default;
 
   Status OpenPort();
+  Result<net::PrivateSocket> BindUnix() const;
   void OpenUnix();
-  Result<net::PrivateSocket> OpenUnixByPort() const;
   void GuardListeners() const;
   const net::PrivateDirectory* Known(const std::string& unix_name) const;
   void LookForDirectories();
