@@ -176,7 +176,10 @@ int Main(int argc, char** argv) {
   }
   Star star{std::strtoul(argv[1], nullptr, 10) - 1, std::strtoul(argv[2], nullptr, 10),
             std::strtoul(argv[3], nullptr, 10), std::nullopt};
-  if (with_keys && auth::CryptoReady()) star.key = auth::MakeKeyPair();
+  if (with_keys) {
+    if (!auth::CryptoReady()) return 71;
+    star.key = auth::MakeKeyPair();
+  }
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -7,7 +7,7 @@
 // wait in the kernel's queue. A real leader sends its first message with the connection, so it never waits for a
 // foreign peer's deadline. The deadline counts the peer's time alone (handshake_clock.h).
 //
-// The answer to a first message costs some 50 us of processor (X25519). So first messages wait for their turn,
+// The answer to a first message costs some 40 us of processor (X25519; tests/bench/README.md). So first messages wait for their turn,
 // round-robin over the peers' addresses, and a peer that has closed its connection by then gets none: a flood of them
 // delays a leader by one answer for each foreign address. The prover serves the addresses in the same way.
 //

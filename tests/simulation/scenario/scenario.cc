@@ -33,7 +33,7 @@ constexpr uint64_t kRetirements = uint64_t{109193} << 32;
 constexpr uint64_t kSharedSecrets = uint64_t{3581727} << 32;
 constexpr uint64_t kQuickStarts = uint64_t{1529999} << 32;
 
-constexpr uint64_t kRealKeyAgreement = 16;  // one seed of so many
+constexpr uint64_t kRealKeyAgreement = 16;  // every 16th seed has X25519
 
 Machines MakeMachines(Random& random) {
   Machines machines;
